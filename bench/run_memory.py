@@ -45,6 +45,16 @@ FAMILIES = {
     },
     "qwen2": {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]},
     "qwen3": {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "head_dim": 64},
+    "gpt_bigcode": {"model_type": "gpt_bigcode", "architectures": ["GPTBigCodeForCausalLM"], "n_inner": 1536},
+    "bloom": {"model_type": "bloom", "architectures": ["BloomForCausalLM"]},
+    "mixtral": {"model_type": "mixtral", "architectures": ["MixtralForCausalLM"], "num_local_experts": 4},
+    "granitemoe": {
+        "model_type": "granitemoe",
+        "architectures": ["GraniteMoeForCausalLM"],
+        "intermediate_size": 256,
+        "num_local_experts": 8,
+        "num_experts_per_tok": 4,
+    },
 }
 PLUGINS = {
     "torch_ddp": {},
@@ -56,6 +66,8 @@ PLUGINS = {
     "HYBRID_SHARD": {},
 }
 METHODS = {"full": {}, "lora": {"method": "lora", "lora-rank": 8}}
+#: Of families whose layers have other names than those that are adapted by default.
+TARGETS = {family: {"target-modules": "all-linear"} for family in ("gpt_bigcode", "bloom")}
 #: What is varied on llama alone, beyond plugins, methods and ranks.
 VARIATIONS = {
     "float32": {"dtype": "float32"},
@@ -137,6 +149,7 @@ def measure(bin_dir, folder, row):
         "output": "json",
         **PLUGINS.get(row.plugin, {}),
         **METHODS[row.method],
+        **(TARGETS.get(row.family, {}) if row.method == "lora" else {}),
         **dict(row.options),
     }
     if "save" in options:

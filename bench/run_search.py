@@ -2,7 +2,8 @@
 
 script/bench search calls this with the programs built. `--record` measures a space of 512 points of a small fine-tune
 once, into a store that is kept; then every sampler explores that store, where each point is replayed, and what is
-counted is the place of the best point in its order. The share is of the median over seeds.
+counted is the place of the best point in its order. The share is of the median over seeds. Optuna searches the same
+recorded values, a point counting once however often it asks for it.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import pathlib
 import re
 import statistics
 import subprocess
+import sys
 
 from harness import cli, machine, page
 from harness.machine import ROOT
@@ -19,6 +21,7 @@ from harness.table import markdown_table
 
 SAMPLERS = ("random", "latin-hypercube", "model")
 METRICS = ("real_tokens_per_second:max", "train_samples_per_second:max", "train_steps_per_second:max")
+OPTUNA = pathlib.Path(sys.prefix) / "apart" / "search" / "bin" / "python"
 LINE = re.compile(r"^\[\d+/\d+\] \S+  (\S+): ")
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -84,11 +87,10 @@ class Recorded:
             raise RuntimeError(finished.stderr.strip().splitlines()[-1])
         return finished.stdout + finished.stderr
 
-    def values(self, metric):
-        """Of each valid point."""
+    def valid(self):
         command = [self.assay, "results", self.space, "--store", self.store, "--output", "json"]
         out = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=True).stdout
-        return {m["entity_id"]: m["properties"][metric] for m in json.loads(out) if m["outcome"] == "valid"}
+        return [measurement for measurement in json.loads(out) if measurement["outcome"] == "valid"]
 
     def looks(self, sampler, metric, seed, best):
         """The place of the point `best` in the order of a sampler."""
@@ -97,27 +99,49 @@ class Recorded:
         return order.index(best) + 1
 
 
+def looks_of_optuna(valid, metric, way, seeds):
+    """By search, a number a seed."""
+    names = sorted(valid[0]["entity"])
+    choices = {name: sorted({m["entity"][name] for m in valid}) for name in names}
+    axes = [name for name in names if len(choices[name]) > 1]
+    recorded = {
+        "axes": [[name, choices[name]] for name in axes],
+        "values": [[[m["entity"][name] for name in axes], m["properties"][metric]] for m in valid],
+        "maximize": way == "max",
+        "seeds": seeds,
+    }
+    program = ROOT / "bench" / "optuna_search.py"
+    out = subprocess.run([OPTUNA, program], input=json.dumps(recorded), capture_output=True, text=True, check=True)
+    return json.loads(out.stdout)
+
+
 def main():
     arguments = parse_arguments()
     recorded = Recorded(arguments)
     if arguments.record:
         print(recorded.explore().splitlines()[-1], flush=True)
+    valid = recorded.valid()
     table = []
     for metric in arguments.metrics.split(","):
         name, way = metric.split(":")
-        values = recorded.values(name)
+        values = {m["entity_id"]: m["properties"][name] for m in valid}
         best = (max if way == "max" else min)(values, key=values.get)
-        medians = {}
-        for sampler in SAMPLERS:
-            looks = [recorded.looks(sampler, metric, seed, best) for seed in range(arguments.seeds)]
-            medians[sampler] = statistics.median(looks)
-            share = medians[sampler] / medians["random"]
-            table.append([metric, sampler, str(len(values)), f"{medians[sampler]:g}", str(max(looks)), f"{share:.2f}"])
+        looks = {
+            sampler: [recorded.looks(sampler, metric, seed, best) for seed in range(arguments.seeds)]
+            for sampler in SAMPLERS
+        }
+        looks |= looks_of_optuna(valid, name, way, arguments.seeds)
+        of_random = statistics.median(looks["random"])
+        for sampler, counts in looks.items():
+            median = statistics.median(counts)
+            table.append(
+                [metric, sampler, str(len(values)), f"{median:g}", str(max(counts)), f"{median / of_random:.2f}"]
+            )
             print("    " + "  ".join(table[-1]), flush=True)
     header = ["metric", "sampler", "points", "looked at until the best, median", "at most", "of random"]
     text = (
         f"# Searching a recorded space\n\nCommit {machine.git_commit()}, {machine.cpu_name()}. {arguments.seeds} seeds;"
-        f" the space: {len(values)} points of a fine-tune of a 4-layer model, measured here.\n\n"
+        f" the space: {len(valid)} points of a fine-tune of a 4-layer model, measured here.\n\n"
         f"    {machine.command_line('search')}\n\n{markdown_table(header, table)}\n"
     )
     page.publish(text, arguments.output_dir, "search")

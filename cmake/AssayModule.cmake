@@ -33,7 +33,7 @@ function(assay_module name)
     # Waiting threads of OpenMP must not spin while another test runs on the same cores.
     set_tests_properties(
       ${name}
-      PROPERTIES TIMEOUT 300 LABELS unit ENVIRONMENT OMP_WAIT_POLICY=passive
+      PROPERTIES TIMEOUT 900 LABELS unit ENVIRONMENT OMP_WAIT_POLICY=passive
     )
   endif()
 endfunction()

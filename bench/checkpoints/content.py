@@ -1,6 +1,8 @@
 """Whether each side reads, to the bit, what the other wrote."""
 
 import json
+import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -14,7 +16,8 @@ def check_both_ways(points, state):
     folders = []
     for client in ("assay", "torch"):
         points.measure(state, client, "disk", "save", keep_checkpoint="True", epochs=1)
-        folders.append(f"{points.places['disk']}/checkpoint-benchmark/{client}/step-1")
+        (saved,) = pathlib.Path(points.places["disk"], "checkpoint-benchmark", client).glob("*/step-1/.metadata")
+        folders.append(str(saved.parent))
     difference = points.run("checkpoint", "diff", *folders, "--output", "json")
     changed = [item["name"] for item in difference["items"] if item["kind"] != "only in the first"]
     command = [sys.executable, str(READER), *folders]
@@ -24,4 +27,6 @@ def check_both_ways(points, state):
     tensors = json.loads(done.stdout)["tensors"]
     if changed or difference["same"] != tensors:
         raise RuntimeError(f"{folders[0]} and {folders[1]} differ in {', '.join(changed) or 'what they hold'}")
+    for folder in folders:
+        shutil.rmtree(folder)
     return tensors

@@ -1,5 +1,6 @@
 """Markdown of the storage results."""
 
+import math
 import statistics
 
 from harness.intervals import bootstrap_interval, median_ratio
@@ -41,7 +42,9 @@ def ratio_to(entry, client, operation, field):
 
 
 def memory_beyond_mib(rows):
-    return max(row["peak_rss_beyond_bytes"] for row in rows) / 2**20
+    """Infinite where the system did not tell."""
+    told = [row["peak_rss_beyond_bytes"] for row in rows]
+    return math.inf if None in told else max(told) / 2**20
 
 
 def ceilings_of(results, entry=None):

@@ -37,14 +37,7 @@ void ReadHeads(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& config
   config.attention_scale = UsualScale(config);
 }
 
-void RefuseQuantised(ConfigReader& keys) {
-  if (keys.Has("quantization_config")) {
-    keys.Fail("quantization_config: quantised weights are not supported yet, use the unquantised model");
-  }
-}
-
 void RefuseUnsupported(ConfigReader& keys) {
-  RefuseQuantised(keys);
   const std::string activation = keys.TextOr("hidden_act", "silu");
   if (activation != "silu" && activation != "swish") {
     keys.Fail(fmt::format("hidden_act '{}' is not supported, only 'silu'", activation));
@@ -85,17 +78,19 @@ void ReadDecoder(ConfigReader& keys, const AbsentKeys& absent, ModelConfig& conf
   config.tie_word_embeddings = keys.BooleanOr("tie_word_embeddings", false);
   ReadPadding(keys, config);
   config.attention_dropout = ReadDropout(keys, "attention_dropout", 0.0);
-  config.rope = ReadRopeConfig(keys, config.max_positions);
+  config.rope = ReadRopeConfig(keys, config.max_positions, absent.rope_theta);
+}
+
+std::string_view EitherKey(const ConfigReader& keys, std::string_view name, std::string_view other) {
+  return keys.Has(other) ? other : name;
 }
 
 void ReadSizes(ConfigReader& keys, const ShortNames& names, ModelConfig& config) {
-  RefuseQuantised(keys);
-  const auto either = [&](std::string_view name, std::string_view other) { return keys.Has(other) ? other : name; };
   config.vocab_size = keys.Integer("vocab_size", 1);
-  config.hidden_size = keys.Integer(either(names.hidden, "hidden_size"), 1);
-  config.num_layers = keys.Integer(either(names.layers, "num_hidden_layers"), 1, kMostLayers);
+  config.hidden_size = keys.Integer(EitherKey(keys, names.hidden, "hidden_size"), 1);
+  config.num_layers = keys.Integer(EitherKey(keys, names.layers, "num_hidden_layers"), 1, kMostLayers);
   config.layer_windows.assign(static_cast<size_t>(config.num_layers), 0);
-  config.num_query_heads = keys.Integer(either(names.heads, "num_attention_heads"), 1);
+  config.num_query_heads = keys.Integer(EitherKey(keys, names.heads, "num_attention_heads"), 1);
   config.num_key_value_heads = config.num_query_heads;
   if (config.hidden_size % config.num_query_heads != 0) {
     keys.Fail(fmt::format("{} {} does not divide {} {}", names.heads, config.num_query_heads, names.hidden,

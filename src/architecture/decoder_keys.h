@@ -12,6 +12,7 @@ struct AbsentKeys {
   int64_t key_value_heads = 0;  ///< 0: as many as query heads, which a null always means
   int64_t head_dim = 0;         ///< 0: hidden_size / num_attention_heads
   double norm_eps = 1e-6;
+  double rope_theta = 10000.0;
 };
 
 /// Sizes, norms, rotary positions: what every decoder has.
@@ -23,6 +24,9 @@ struct ShortNames {
   std::string_view layers;
   std::string_view heads;
 };
+
+/// `other` where the file has it, else `name`.
+std::string_view EitherKey(const ConfigReader& keys, std::string_view name, std::string_view other);
 
 /// Vocabulary, widths, layers and heads, with as many of keys and values as of queries.
 void ReadSizes(ConfigReader& keys, const ShortNames& names, ModelConfig& config);
@@ -46,7 +50,8 @@ int64_t ReadSlidingWindow(ConfigReader& keys);
 /// `max_window_layers` on.
 void ReadLayerWindows(ConfigReader& keys, ModelConfig& config);
 
-/// Rotary settings in either spelling; see RopeConfig. `max_positions` is the model's own maximum length.
-RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions);
+/// Rotary settings in either spelling; see RopeConfig. `max_positions` is the model's own maximum length,
+/// `absent_theta` the family's base where neither spelling names one.
+RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions, double absent_theta);
 
 }  // namespace assay::architecture

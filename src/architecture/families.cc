@@ -5,6 +5,7 @@
 namespace assay::architecture {
 
 // Each in its file of families/.
+void ReadBloom(ConfigReader& keys, ModelConfig& config);
 void ReadGptBigCode(ConfigReader& keys, ModelConfig& config);
 void ReadGranite(ConfigReader& keys, ModelConfig& config);
 void ReadGraniteMoe(ConfigReader& keys, ModelConfig& config);
@@ -18,6 +19,7 @@ void ReadSeedOss(ConfigReader& keys, ModelConfig& config);
 namespace {
 
 constexpr ModelFamily kFamilies[] = {
+    {.model_type = "bloom", .architecture = "BloomForCausalLM", .layer_class = "BloomBlock", .read = ReadBloom},
     {.model_type = "gpt_bigcode",
      .architecture = "GPTBigCodeForCausalLM",
      .layer_class = "GPTBigCodeBlock",

@@ -37,7 +37,7 @@ TEST(FamiliesTest, AreFoundByTheNameInAConfig) {
   for (const ModelFamily& family : Families()) {
     EXPECT_EQ(FindFamily(family.model_type), &family);
   }
-  EXPECT_EQ(FindFamily("bloom"), nullptr);
+  EXPECT_EQ(FindFamily("opt"), nullptr);
 }
 
 }  // namespace

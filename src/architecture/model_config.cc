@@ -24,6 +24,10 @@ Result<ModelConfig> ParseModelConfig(std::string_view json, const std::string& s
                                            fmt::join(FamilyNames(), ", ")));
   }
   family->read(keys, config);
+  config.quantization = ReadQuantization(keys);
+  if (config.quantization.bits > 0 && config.num_experts > 0) {
+    keys.Fail("quantization_config: quantised experts are not supported yet, use the unquantised model");
+  }
   ASSAY_RETURN_IF_ERROR(keys.status());
   config.json = std::string(json);
   return config;

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "architecture/quantization.h"
 #include "base/status.h"
 
 namespace assay::architecture {
@@ -30,7 +31,7 @@ struct RopeConfig {
 };
 
 /// Whose layers a decoder has; within a network, families differ only in the values of ModelConfig.
-enum class Network { kLlama, kGptBigCode, kMixtral };
+enum class Network { kLlama, kGptBigCode, kMixtral, kBloom };
 
 /// A decoder: embeddings, layers of attention and an MLP on a residual stream, a last norm and a head.
 struct ModelConfig {
@@ -57,7 +58,7 @@ struct ModelConfig {
   bool output_bias = false;  ///< of attention's output
   bool mlp_bias = false;
   bool query_key_norm = false;    ///< of each head, before it is rotated
-  bool gelu_tanh = false;         ///< GPT-BigCode: by its tangent, else exact
+  bool gelu_tanh = false;         ///< GPT-BigCode, Bloom: by its tangent, else exact
   int64_t num_experts = 0;        ///< mixtral: of each layer's MLP
   int64_t experts_per_token = 0;  ///< mixtral: that a token goes through
   bool stacked_experts = false;   ///< mixtral: one tensor holds the weights of all experts
@@ -66,6 +67,7 @@ struct ModelConfig {
   double attention_scale = 0.0;  ///< of the scores: 1 / sqrt(head_dim), or Granite's attention_multiplier
   double logits_divisor = 1.0;   ///< Granite's logits_scaling
   RopeConfig rope;
+  Quantization quantization;
 
   std::string source_dir;  ///< the folder it was read from; empty when parsed from text
   std::string json;        ///< the whole config.json, kept so that it is written back with every key it had

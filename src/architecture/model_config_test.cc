@@ -202,8 +202,8 @@ TEST(ModelConfigTest, YarnStretchesFromTheModelsLengthUnlessToldOtherwise) {
 }
 
 TEST(ModelConfigTest, RefusesAnUnknownFamilyByName) {
-  EXPECT_EQ(ErrorWith("model_type", "bloom"),
-            fmt::format("m/config.json: model_type 'bloom' is not supported, only {}", fmt::join(FamilyNames(), ", ")));
+  EXPECT_EQ(ErrorWith("model_type", "opt"),
+            fmt::format("m/config.json: model_type 'opt' is not supported, only {}", fmt::join(FamilyNames(), ", ")));
 }
 
 TEST(ModelConfigTest, NamesMissingKeys) {
@@ -241,7 +241,6 @@ TEST(ModelConfigTest, DropoutOfSeedOssMustBeSwitchedOff) {
 
 TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
   EXPECT_THAT(ErrorWith("hidden_act", "gelu"), HasSubstr("hidden_act 'gelu' is not supported"));
-  EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("quantised"));
   EXPECT_THAT(ErrorWith("partial_rotary_factor", 0.5), HasSubstr("partial_rotary_factor"));
   EXPECT_THAT(ErrorWith("is_causal", false), HasSubstr("is_causal false is not supported"));
   EXPECT_THAT(ErrorWith("per_layer_config", {{"0", {{"head_dim", 4}}}}), HasSubstr("per_layer_config"));
@@ -249,6 +248,40 @@ TEST(ModelConfigTest, RefusesWhatIsNotSupported) {
               HasSubstr("m/config.json: rope_parameters: settings for each type of layer are not supported"));
   EXPECT_THAT(ErrorWith("rope_scaling", {{"rope_type", "longrope"}, {"factor", 2}}),
               HasSubstr("m/config.json: rope_scaling: rope_type 'longrope' is not supported"));
+}
+
+TEST(ModelConfigTest, ReadsGptq) {
+  json config = Llama();
+  EXPECT_EQ(Parse(config).quantization.bits, 0);
+  config["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
+  EXPECT_EQ(Parse(config).quantization.bits, 4);
+  EXPECT_EQ(Parse(config).quantization.group_size, 128);
+  EXPECT_FALSE(Parse(config).quantization.stores_zeros_as_they_are);
+  config["quantization_config"] = {
+      {"quant_method", "gptq"}, {"bits", 3}, {"group_size", -1}, {"checkpoint_format", "gptq_v2"}, {"desc_act", true}};
+  EXPECT_EQ(Parse(config).quantization.group_size, -1);
+  EXPECT_TRUE(Parse(config).quantization.stores_zeros_as_they_are);
+  EXPECT_TRUE(Parse(config).quantization.in_any_order);
+}
+
+TEST(ModelConfigTest, RefusesOtherQuantisedWeights) {
+  const auto error_with = [](json changes) {
+    json section = {{"quant_method", "gptq"}, {"bits", 4}};
+    section.update(changes);
+    return ErrorWith("quantization_config", section);
+  };
+  EXPECT_THAT(ErrorWith("quantization_config", {{"bits", 4}}), HasSubstr("key 'quant_method' is missing"));
+  EXPECT_THAT(error_with({{"quant_method", "awq"}}), HasSubstr("quant_method 'awq' is not supported, only gptq"));
+  EXPECT_THAT(error_with({{"bits", 5}}), HasSubstr("bits 5 is not supported, only 2, 3, 4 and 8"));
+  EXPECT_THAT(error_with({{"group_size", 0}}), HasSubstr("group_size must be -1 or an integer of at least 1"));
+  EXPECT_THAT(error_with({{"checkpoint_format", "marlin"}}), HasSubstr("checkpoint_format 'marlin'"));
+  EXPECT_THAT(error_with({{"lm_head", true}}), HasSubstr("lm_head true is not supported"));
+  EXPECT_THAT(error_with({{"dynamic", {{"q_proj", {{"bits", 8}}}}}}), HasSubstr("dynamic is not supported"));
+  EXPECT_THAT(error_with({{"pack_dtype", "int16"}}), HasSubstr("pack_dtype 'int16' is not supported, only int32"));
+  json experts = Llama();
+  experts["model_type"] = "mixtral";
+  experts["quantization_config"] = {{"quant_method", "gptq"}, {"bits", 4}};
+  EXPECT_THAT(ErrorOf(experts), HasSubstr("quantised experts are not supported yet"));
 }
 
 TEST(ModelConfigTest, ANegativePaddingIdCountsFromTheEnd) {
@@ -305,6 +338,9 @@ TEST(ModelConfigTest, GptBigCodeSharesOneHeadOfKeysAndValues) {
   for (const double dropout : {config.attention_dropout, config.embedding_dropout, config.residual_dropout}) {
     EXPECT_DOUBLE_EQ(dropout, 0.1);
   }
+  json longer = GptBigCode();
+  longer["max_position_embeddings"] = 8192;
+  EXPECT_EQ(Parse(longer).max_positions, 8192);
   json many = GptBigCode();
   many["multi_query"] = false;
   EXPECT_EQ(Parse(many).num_key_value_heads, 8);
@@ -320,6 +356,21 @@ TEST(ModelConfigTest, GptBigCodeIsRefusedWhereItIsNotUnderstood) {
   EXPECT_THAT(error_with("resid_pdrop", 1.5), HasSubstr("resid_pdrop 1.5 must be below 1"));
   EXPECT_THAT(error_with("activation_function", "relu"), HasSubstr("activation_function 'relu' is not supported"));
   EXPECT_THAT(error_with("add_cross_attention", true), HasSubstr("add_cross_attention is not supported"));
+}
+
+TEST(ModelConfigTest, BloomHasNoPositionsOfItsOwn) {
+  const json bloom = {{"model_type", "bloom"}, {"vocab_size", 100}, {"n_embed", 64}, {"n_layer", 3}, {"n_head", 8}};
+  const ModelConfig config = Parse(bloom);
+  EXPECT_EQ(config.hidden_size, 64);
+  EXPECT_EQ(config.intermediate_size, 256);
+  EXPECT_EQ(config.num_key_value_heads, 8);
+  EXPECT_EQ(config.num_layers, 3);
+  EXPECT_DOUBLE_EQ(config.norm_eps, 1e-5);
+  EXPECT_TRUE(config.tie_word_embeddings && config.gelu_tanh);
+  EXPECT_EQ(config.pad_token_id, -1);
+  json after = bloom;
+  after["apply_residual_connection_post_layernorm"] = true;
+  EXPECT_THAT(ErrorOf(after), HasSubstr("apply_residual_connection_post_layernorm true is not supported"));
 }
 
 json Mixtral() {
@@ -340,6 +391,16 @@ TEST(ModelConfigTest, MixtralHasExpertsAndNoWindow) {
   granite["logits_scaling"] = 6;
   EXPECT_TRUE(Parse(granite).stacked_experts);
   EXPECT_DOUBLE_EQ(Parse(granite).logits_divisor, 6);
+}
+
+TEST(ModelConfigTest, MixtralHasARotaryBaseOfItsOwn) {
+  json config = Mixtral();
+  config.erase("rope_theta");
+  EXPECT_DOUBLE_EQ(Parse(config).rope.theta, 1e6);
+  config["rope_parameters"] = {{"rope_type", "linear"}, {"factor", 2}};
+  EXPECT_DOUBLE_EQ(Parse(config).rope.theta, 1e6);
+  config["model_type"] = "granitemoe";
+  EXPECT_DOUBLE_EQ(Parse(config).rope.theta, 1e4);
 }
 
 TEST(ModelConfigTest, ExpertsAreRefusedWhereTheyAreNotUnderstood) {

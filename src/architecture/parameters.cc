@@ -95,11 +95,25 @@ Specs GptBigCodeLayerParameters(const std::string& path, const ModelConfig& conf
   return specs;
 }
 
+Specs BloomLayerParameters(const std::string& path, const ModelConfig& config) {
+  const int64_t width = config.hidden_size;
+  Specs specs;
+  AddLayerNorm(specs, path + ".input_layernorm", width);
+  AddLinear(specs, path + ".self_attention.query_key_value", 3 * width, width, /*bias=*/true);
+  AddLinear(specs, path + ".self_attention.dense", width, width, /*bias=*/true);
+  AddLayerNorm(specs, path + ".post_attention_layernorm", width);
+  AddLinear(specs, path + ".mlp.dense_h_to_4h", config.intermediate_size, width, /*bias=*/true);
+  AddLinear(specs, path + ".mlp.dense_4h_to_h", width, config.intermediate_size, /*bias=*/true);
+  return specs;
+}
+
 /// What differs from network to network.
 struct NetworkParameters {
   Network network;
   std::string_view embedding;
-  std::string_view positions;  ///< learned ones; empty: none
+  std::string_view positions;   ///< learned ones; empty: none
+  std::string_view entry_norm;  ///< of the embeddings; empty: none
+  bool rotary;                  ///< positions are rotary
   std::string_view layers;
   std::string_view final_norm;
   void (*add_norm)(Specs& specs, const std::string& path, int64_t width);
@@ -110,6 +124,8 @@ constexpr NetworkParameters kNetworks[] = {
     {.network = Network::kLlama,
      .embedding = "model.embed_tokens",
      .positions = "",
+     .entry_norm = "",
+     .rotary = true,
      .layers = "model.layers",
      .final_norm = "model.norm",
      .add_norm = AddNorm,
@@ -117,6 +133,8 @@ constexpr NetworkParameters kNetworks[] = {
     {.network = Network::kGptBigCode,
      .embedding = "transformer.wte",
      .positions = "transformer.wpe",
+     .entry_norm = "",
+     .rotary = false,
      .layers = "transformer.h",
      .final_norm = "transformer.ln_f",
      .add_norm = AddLayerNorm,
@@ -124,10 +142,21 @@ constexpr NetworkParameters kNetworks[] = {
     {.network = Network::kMixtral,
      .embedding = "model.embed_tokens",
      .positions = "",
+     .entry_norm = "",
+     .rotary = true,
      .layers = "model.layers",
      .final_norm = "model.norm",
      .add_norm = AddNorm,
      .of_layer = MixtralLayerParameters},
+    {.network = Network::kBloom,
+     .embedding = "transformer.word_embeddings",
+     .positions = "",
+     .entry_norm = "transformer.word_embeddings_layernorm",
+     .rotary = false,
+     .layers = "transformer.h",
+     .final_norm = "transformer.ln_f",
+     .add_norm = AddLayerNorm,
+     .of_layer = BloomLayerParameters},
 };
 
 const NetworkParameters& NetworkOf(const ModelConfig& config) {
@@ -169,10 +198,31 @@ ParameterSpec EmbeddingParameter(const ModelConfig& config) {
   return {EmbeddingPath(config) + ".weight", {config.vocab_size, config.hidden_size}};
 }
 
+std::string EntryNormPath(const ModelConfig& config) {
+  return std::string(NetworkOf(config).entry_norm);
+}
+
+bool LearnsPositions(const ModelConfig& config) {
+  return !NetworkOf(config).positions.empty();
+}
+
+bool HasRotaryPositions(const ModelConfig& config) {
+  return NetworkOf(config).rotary;
+}
+
+bool HasLayerNorms(const ModelConfig& config) {
+  return NetworkOf(config).add_norm == AddLayerNorm;
+}
+
 std::vector<ParameterSpec> EntryParameters(const ModelConfig& config) {
-  const std::string_view positions = NetworkOf(config).positions;
-  return positions.empty() ? Specs{}
-                           : Specs{{std::string(positions) + ".weight", {config.max_positions, config.hidden_size}}};
+  Specs specs;
+  if (LearnsPositions(config)) {
+    specs.push_back({std::string(NetworkOf(config).positions) + ".weight", {config.max_positions, config.hidden_size}});
+  }
+  if (const std::string norm = EntryNormPath(config); !norm.empty()) {
+    NetworkOf(config).add_norm(specs, norm, config.hidden_size);
+  }
+  return specs;
 }
 
 std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer) {
@@ -199,7 +249,6 @@ std::vector<ParameterSpec> AllParameters(const ModelConfig& config) {
 }
 
 int64_t CountParameters(const ModelConfig& config) {
-  const bool learns_positions = !NetworkOf(config).positions.empty();
   const int64_t factors[] = {config.vocab_size,
                              config.hidden_size,
                              config.intermediate_size,
@@ -207,7 +256,7 @@ int64_t CountParameters(const ModelConfig& config) {
                              config.num_key_value_heads,
                              config.head_dim,
                              config.num_layers,
-                             learns_positions ? config.max_positions : 1,
+                             LearnsPositions(config) ? config.max_positions : 1,
                              std::max<int64_t>(config.num_experts, 1)};
   const bool are_sizes =
       std::ranges::all_of(factors, IsSize) && IsSize(config.num_query_heads * config.head_dim);  // the most of them

@@ -31,6 +31,14 @@ std::vector<ParameterSpec> AllParameters(const ModelConfig& config);
 std::string EmbeddingPath(const ModelConfig& config);
 std::string LayerPath(const ModelConfig& config, int64_t layer);
 std::string FinalNormPath(const ModelConfig& config);
+/// "transformer.word_embeddings_layernorm"; empty: the embeddings have no norm.
+std::string EntryNormPath(const ModelConfig& config);
+
+/// Whether positions are parameters, and no row may be longer than these.
+bool LearnsPositions(const ModelConfig& config);
+bool HasRotaryPositions(const ModelConfig& config);
+/// Else norms are of the root mean square, with one statistic in place of two.
+bool HasLayerNorms(const ModelConfig& config);
 
 /// How many numbers they hold; 0 where a size is one that no model has.
 int64_t CountParameters(const ModelConfig& config);

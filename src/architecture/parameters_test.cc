@@ -65,6 +65,21 @@ TEST(Parameters, OfATiedHeadAreTheEmbeddings) {
   EXPECT_EQ(NamesOf(HeadParameters(config)), std::vector<std::string>{"model.norm.weight"});
 }
 
+TEST(Parameters, OfEveryNetworkTellItsPositionsAndNorms) {
+  for (const Network network : {Network::kLlama, Network::kMixtral, Network::kGptBigCode, Network::kBloom}) {
+    ModelConfig config = Small();
+    config.network = network;
+    config.max_positions = 8;
+    config.num_experts = 2;
+    const std::vector<std::string> entry = NamesOf(EntryParameters(config));
+    EXPECT_EQ(LearnsPositions(config), std::ranges::count(entry, "transformer.wpe.weight") == 1);
+    EXPECT_EQ(!EntryNormPath(config).empty(), std::ranges::count(entry, EntryNormPath(config) + ".bias") == 1);
+    EXPECT_EQ(HasLayerNorms(config),
+              std::ranges::count(NamesOf(HeadParameters(config)), FinalNormPath(config) + ".bias") == 1);
+    EXPECT_FALSE(HasRotaryPositions(config) && LearnsPositions(config));
+  }
+}
+
 TEST(Parameters, BiasesStandBehindTheirWeights) {
   ModelConfig config = Small();
   config.query_key_value_bias = true;

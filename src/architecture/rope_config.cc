@@ -78,9 +78,9 @@ void ReadScaling(ConfigReader& keys, ConfigReader& rope, int64_t max_positions, 
 
 }  // namespace
 
-RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions) {
+RopeConfig ReadRopeConfig(ConfigReader& keys, int64_t max_positions, double absent_theta) {
   RopeConfig config;
-  config.theta = keys.PositiveOr("rope_theta", 10000.0);
+  config.theta = keys.PositiveOr("rope_theta", absent_theta);
   // `rope_scaling` wins when both stand there, as in transformers.
   auto rope = keys.Object("rope_scaling");
   if (!rope) {

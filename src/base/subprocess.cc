@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -215,7 +216,8 @@ struct Subprocess::State {
   bool owns_group = false;
   std::function<void()> on_tick;
   std::vector<OutputStream> outputs;
-  FileDescriptor lifeline;    // open as long as we live
+  FileDescriptor lifeline;  // open as long as we live
+  FileDescriptor channel;
   FileDescriptor pid_handle;  // invalid where the kernel has no pidfd
   std::mutex mutex;           // guards `end` against a Kill from another thread
   std::optional<ProcessEnd> end;
@@ -378,6 +380,15 @@ Result<Subprocess> Subprocess::Start(SubprocessOptions options) {
     input = std::move(pipe.read_end);
     state->lifeline = std::move(pipe.write_end);
   }
+  if (options.channel) {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+      return ErrnoStatus(errno, "create", "a socket");
+    }
+    state->channel.Reset(ends[0]);
+    input.Reset(ends[1]);
+    write_ends[0].Reset(::fcntl(ends[1], F_DUPFD_CLOEXEC, 0));
+  }
   ASSAY_ASSIGN_OR_RETURN(state->pid, Spawn(options, input, write_ends[0], write_ends[1]));
   state->owns_group = options.new_process_group;
   state->on_tick = std::move(options.on_tick);
@@ -392,6 +403,10 @@ Result<ProcessEnd> Subprocess::Wait(double grace_seconds) {
     ASSAY_RETURN_IF_ERROR(state_->Reap());
   }
   return *state_->end;
+}
+
+const FileDescriptor& Subprocess::channel() const {
+  return state_->channel;
 }
 
 void Subprocess::Kill(int signal) {

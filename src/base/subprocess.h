@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
 
 namespace assay {
@@ -39,11 +40,14 @@ struct SubprocessOptions {
   std::function<void()> on_tick;  ///< about every 100 ms while waiting
   /// The child's standard input is a pipe that nothing is written to: it ends when we do, whatever ended us.
   bool lifeline = false;
+  /// The child's standard input and output are one socket, whose other end is channel(): neither on_stdout_line nor
+  /// lifeline goes with it.
+  bool channel = false;
   bool new_process_group = true;  ///< so that a terminal's Ctrl-C reaches only us, and Kill reaches grandchildren
 };
 
-/// A running child. Its standard input is empty, or a lifeline. Wait belongs to one thread; Kill and pid may be called
-/// from any.
+/// A running child. Its standard input is empty, a lifeline or a channel. Wait belongs to one thread; Kill and pid may
+/// be called from any.
 class Subprocess {
  public:
   /// Fails at once when the program cannot be started.
@@ -54,6 +58,8 @@ class Subprocess {
   ~Subprocess();
 
   pid_t pid() const { return pid_; }
+  /// Of a child that was started with one.
+  const FileDescriptor& channel() const;
   /// Delivers output until the child has ended and both pipes are drained, or until InterruptRequested(); on the latter
   /// the child (and its group) gets SIGTERM, and SIGKILL after `grace_seconds`. A grandchild that keeps a pipe open
   /// delays the return by half a second at most. A second call returns the same end.

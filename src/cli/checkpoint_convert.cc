@@ -51,10 +51,7 @@ Result<checkpoint::ConvertOptions> Settle(const CheckpointConvertOptions& option
   checkpoint::ConvertOptions convert = options.convert;
   ASSAY_ASSIGN_OR_RETURN(convert.format, checkpoint::FormatOf(options.format));
   ASSAY_ASSIGN_OR_RETURN(convert.sharing, checkpoint::SharingOf(options.sharing));
-  ASSAY_ASSIGN_OR_RETURN(convert.prefix, checkpoint::ParsePrefixStrategy(options.prefix));
-  if (options.epoch >= 0) {
-    convert.prefix.epoch = options.epoch;
-  }
+  ASSAY_ASSIGN_OR_RETURN(convert.prefix, checkpoint::ParsePrefixStrategy(options.prefix, options.epoch));
   const bool is_torch =
       convert.format == checkpoint::Format::kTorch || convert.format == checkpoint::Format::kLightning;
   if (is_torch && convert.ranks > 1) {

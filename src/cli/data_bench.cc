@@ -126,6 +126,7 @@ nlohmann::json PassJson(const Pass& pass) {
           {"used_bytes", pass.counters.used_bytes},
           {"fetched_bytes", pass.counters.fetched_bytes},
           {"fetched_shards", pass.counters.fetched_shards},
+          {"fetched_samples", pass.counters.fetched_samples},
           {"cached_shards", pass.counters.cached_shards},
           {"unkept_shards", pass.counters.unkept_shards},
           {"skipped", pass.counters.skipped}};

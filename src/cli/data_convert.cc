@@ -67,8 +67,9 @@ Status ConvertRun(const DataConvertOptions& given) {
 
 Action AddDataConvert(CLI::App& app) {
   auto options = std::make_shared<DataConvertOptions>();
-  app.add_option("places", options->places,
-                 "Files of rows (JSONL, CSV, TSV, tar), folders of them or of images, globs, URIs; last: where to")
+  app.add_option(
+         "places", options->places,
+         "Files of rows (JSONL, CSV, TSV, tar, Parquet), folders of them or of images, globs, URIs; last: where to")
       ->required()
       ->expected(2, 1 << 16)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

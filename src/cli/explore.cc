@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,10 +16,14 @@
 #include "cli/options.h"
 #include "cli/search_options.h"
 #include "cli/serve_options.h"
+#include "cli/space_store.h"
 #include "cli/verb.h"
 #include "explore/expected_time.h"
+#include "explore/operation/apply_walk.h"
+#include "explore/space_measurements.h"
 #include "explore/survey.h"
 #include "report/conditions.h"
+#include "report/foretold_memory.h"
 #include "report/format.h"
 
 namespace assay::cli {
@@ -27,7 +32,8 @@ namespace {
 struct ExploreVerbOptions {
   std::string space;
   std::string store;
-  int workers = 0;  ///< 0: as many as the launcher has room for
+  std::string operation;  ///< file
+  int workers = 0;        ///< 0: as many as the launcher has room for
   int64_t max_points = -1;
   int repeats = 1;
   int retries = 0;
@@ -39,6 +45,8 @@ struct ExploreVerbOptions {
   launch::LauncherSettings launcher;
   SearchOptions search;
 };
+
+constexpr size_t kMostForetold = 20'000;  // points of which the memory is foretold
 
 double NumberOr(const space::Entity& values, const std::string& name, double fallback) {
   const auto found = values.find(name);
@@ -97,9 +105,8 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress, BestSeen& best) 
 /// A space that another tool wrote may name things of that tool: they are taken from it, and said not to count here.
 void TellWhatDoesNotCount(const experiment::BoundSpace& bound, const std::string& store_url) {
   const space::DiscoverySpace& space = bound.space();
-  if (!space.sample_store.empty()) {
-    fmt::print(stderr, "{}: sampleStoreIdentifier '{}' does not count here: measurements are kept in {} (--store)\n",
-               space.source, space.sample_store, store_url);
+  if (const std::string note = NoteOnStore(space, store_url); !note.empty()) {
+    fmt::print(stderr, "{}\n", note);
   }
   if (!space.labels.empty()) {
     fmt::print(stderr, "{}: metadata labels do not count here: measurements and reports do not bear them\n",
@@ -111,6 +118,18 @@ void TellWhatDoesNotCount(const experiment::BoundSpace& bound, const std::string
       fmt::print(stderr, "{}: actuatorIdentifier '{}' does not count here: {} is an experiment of assay's\n",
                  experiment.where, experiment.actuator, experiment.identifier);
     }
+  }
+}
+
+/// The names in an operation's file are those of a registry that is not here: the files that are given count.
+void TellWhatDoesNotCount(const explore::OperationFile& operation, const std::string& space) {
+  for (const std::string& name : operation.spaces) {
+    fmt::print(stderr, "{}: spaces: '{}' does not count here: the walk goes through {}\n", operation.source, name,
+               space);
+  }
+  for (const std::string& name : operation.actuator_configurations) {
+    fmt::print(stderr, "{}: actuatorConfigurationIdentifiers: '{}' does not count here: there are no actuators\n",
+               operation.source, name);
   }
 }
 
@@ -128,6 +147,26 @@ Status SummaryStatus(const explore::ExploreSummary& summary) {
   return Status::Ok();
 }
 
+explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
+  explore::ExploreOptions explore;
+  explore.measure.context = DefaultPlanContext();
+  explore.measure.reuse = options.reuse;
+  explore.measure.replay = !options.again;
+  explore.workers = options.workers;
+  explore.max_points = options.max_points;
+  explore.repeats = options.repeats;
+  explore.retries = options.retries;
+  return explore;
+}
+
+/// The order of the points and how many, once it is known how they are run.
+Status ChoosePoints(const ExploreVerbOptions& options, const std::optional<explore::OperationFile>& operation,
+                    const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                    explore::ExploreOptions& explore) {
+  return operation ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
+                   : UseSearch(options.search, space, store, explore);
+}
+
 /// What a store that may not exist yet has for an exploration.
 Result<std::unique_ptr<samplestore::SampleStore>> OpenToLook(const std::string& url) {
   auto store = OpenUserStore(url, samplestore::StoreAccess::kReadOnly);
@@ -142,13 +181,35 @@ std::string ExpectedText(const explore::ExpectedTime& expected, int64_t points) 
                      report::Count(static_cast<size_t>(expected.measurements), "measurement"));
 }
 
-Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
-              const explore::ExploreOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(store_url));
-  TellWhatDoesNotCount(space, store_url.empty() ? samplestore::DefaultStoreUrl() : store_url);
-  const auto print = [](const experiment::BoundPoint& point, explore::Prospect prospect) {
+/// Of the points that would be measured, by what the store has of the space.
+Result<std::string> ForetoldMemory(const experiment::BoundSpace& space,
+                                   const std::vector<experiment::BoundPoint>& missing,
+                                   samplestore::SampleStore& store) {
+  if (missing.empty()) {
+    return std::string();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const auto measured, explore::MeasurementsOf(space, store, /*with_series=*/false));
+  const std::vector<report::UnmeasuredPoint> points = report::UnmeasuredPointsOf(missing);
+  return report::ForetoldMemoryText(report::ResultSet(measured, experiment::AllExperiments(), points));
+}
+
+Status DryRun(const experiment::BoundSpace& space, const std::optional<explore::OperationFile>& operation,
+              const ExploreVerbOptions& verb, explore::ExploreOptions options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(verb.store));
+  TellWhatDoesNotCount(space, verb.store);
+  ASSAY_RETURN_IF_ERROR(ChoosePoints(verb, operation, space, *store, options));
+  if (!operation && verb.search.sampler == "model") {
+    // Where a model leads depends on what is measured: it may be any point.
+    options.sampler.reset();
+    options.budget = -1;
+  }
+  std::vector<experiment::BoundPoint> missing;
+  const auto print = [&missing](const experiment::BoundPoint& point, explore::Prospect prospect) {
     if (prospect == explore::Prospect::kMeasure) {
       fmt::print("{}  {}\n", point.parameterized_id, point.entity_id);
+      if (missing.size() < kMostForetold) {
+        missing.push_back(point);
+      }
     }
   };
   ASSAY_ASSIGN_OR_RETURN(const explore::Survey survey, explore::SurveySpace(space, *store, options, print));
@@ -157,40 +218,35 @@ Status DryRun(const experiment::BoundSpace& space, const std::string& store_url,
              report::Count(static_cast<size_t>(space.size()), "point"), survey.missing, survey.replayed,
              survey.forbidden, survey.not_looked_at > 0 ? fmt::format(", {} not looked at", survey.not_looked_at) : "",
              expected && survey.missing > 0 ? ExpectedText(*expected, survey.missing) : std::string());
+  ASSAY_ASSIGN_OR_RETURN(const std::string memory, ForetoldMemory(space, missing, *store));
+  fmt::print("{}", memory);
   return Status::Ok();
-}
-
-explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
-  explore::ExploreOptions explore;
-  explore.measure.context = DefaultPlanContext();
-  explore.measure.reuse = options.reuse;
-  explore.measure.replay = !options.again;
-  explore.workers = options.workers;
-  explore.max_points = options.max_points;
-  explore.repeats = options.repeats;
-  explore.retries = options.retries;
-  return explore;
 }
 
 Status Run(const ExploreVerbOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(options.space));
+  explore::ExploreOptions explore = ExploreOptionsOf(options);
+  std::optional<explore::OperationFile> operation;
+  if (!options.operation.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(operation, explore::ReadOperationFile(options.operation));
+    TellWhatDoesNotCount(*operation, options.space);
+  }
   if (options.dry_run) {
-    return DryRun(space, options.store, ExploreOptionsOf(options));
+    return DryRun(space, operation, options, std::move(explore));
   }
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
-  TellWhatDoesNotCount(space, store->url());
-  explore::ExploreOptions explore = ExploreOptionsOf(options);
-  ASSAY_RETURN_IF_ERROR(UseSearch(options.search, space, explore));
+  TellWhatDoesNotCount(space, options.store);
   ASSAY_ASSIGN_OR_RETURN(std::vector<Goal> goals, GoalsOf(options.search, space));
   ASSAY_ASSIGN_OR_RETURN(const int slots, UseLauncher(options.launcher, explore.measure));
-  explore.workers = options.workers > 0 ? options.workers : slots;
+  explore.workers = explore.workers > 0 ? explore.workers : slots;
+  ASSAY_RETURN_IF_ERROR(ChoosePoints(options, operation, space, *store, explore));
   std::unique_ptr<serve::PageServer> server;
   if (options.serve) {
-    ASSAY_ASSIGN_OR_RETURN(server,
-                           StartPageServer({.store_url = store->url(), .spaces = {space}, .port = options.serve_port}));
+    ASSAY_ASSIGN_OR_RETURN(
+        server, StartPageServer({.store_url = options.store, .spaces = {space}, .port = options.serve_port}));
   }
   explore::ExploreSummary summary;
-  BestSeen best(std::move(goals));
+  BestSeen best(std::move(goals), *store);
   {
     LiveProgress progress;
     const auto callbacks = MakeCallbacks(progress, best);
@@ -238,9 +294,20 @@ Action AddExplore(CLI::App& app) {
   app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
   AddReuseOption(app, options->reuse);
   AddSearchOptions(app, options->search);
+  CLI::Option* const operation =
+      app.add_option("--operation", options->operation,
+                     "An operation's file as ado has them, of a random walk: which points, in which order, how many at "
+                     "once, what is measured again")
+          ->type_name("FILE");
+  for (const char* said_there : {"--sampler", "--budget", "--patience", "--workers", "--retries", "--again"}) {
+    operation->excludes(app.get_option(said_there));
+  }
   AddLauncherOptions(app, options->launcher);
   AddStoreOption(app, options->store);
-  return [options] { return Run(*options); };
+  return [options]() -> Status {
+    ASSAY_ASSIGN_OR_RETURN(options->store, StoreOfSpace(options->store, options->space));
+    return Run(*options);
+  };
 }
 
 }  // namespace assay::cli

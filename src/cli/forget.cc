@@ -7,6 +7,7 @@
 
 #include "base/subprocess.h"
 #include "cli/options.h"
+#include "cli/space_store.h"
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
@@ -93,7 +94,10 @@ Action AddForget(CLI::App& app) {
   app.add_option("--uid", options->uid, "Of these, only the one with this uid")->type_name("UID");
   app.add_flag("--dry-run", options->dry_run, "Only say how many there are");
   AddStoreOption(app, options->store);
-  return [options] { return Run(*options); };
+  return [options]() -> Status {
+    ASSAY_ASSIGN_OR_RETURN(options->store, StoreOfSpace(options->store, options->space));
+    return Run(*options);
+  };
 }
 
 }  // namespace assay::cli

@@ -49,7 +49,8 @@ nlohmann::json RowJson(const StoreBenchRow& row) {
           {"mib_per_cpu_s", mib / cpu_seconds},
           {"objects_per_s", objects / seconds},
           {"objects_per_cpu_s", objects / cpu_seconds},
-          {"peak_rss_beyond_bytes", row.peak_rss_beyond_bytes}};
+          {"peak_rss_beyond_bytes",
+           row.peak_rss_beyond_bytes ? nlohmann::json(*row.peak_rss_beyond_bytes) : nlohmann::json()}};
 }
 
 void PrintTable(const std::vector<StoreBenchRow>& rows) {
@@ -59,7 +60,7 @@ void PrintTable(const std::vector<StoreBenchRow>& rows) {
     table.AddRow({row.operation, fmt::format("{:.0f}", json["mib_per_s"].get<double>()),
                   fmt::format("{:.0f}", json["mib_per_cpu_s"].get<double>()),
                   FormatNumber(json["objects_per_s"].get<double>()), FormatNumber(Median(row.seconds)),
-                  FormatBytes(static_cast<double>(row.peak_rss_beyond_bytes))});
+                  row.peak_rss_beyond_bytes ? FormatBytes(static_cast<double>(*row.peak_rss_beyond_bytes)) : "-"});
   }
   fmt::print("{}", table.Render());
 }

@@ -3,15 +3,13 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 #include "base/json.h"
 #include "base/terminal.h"
 #include "cli/object_options.h"
 #include "cli/object_verb.h"
 #include "cli/options.h"
-#include "storage/list_parallel.h"
-#include "storage/store_checks.h"
+#include "storage/remove_below.h"
 
 namespace assay::cli {
 namespace {
@@ -48,45 +46,12 @@ Status Make(const BucketOptions& options) {
   return Status::Ok();
 }
 
-Status RemoveObjects(const ObjectPlace& place, const std::vector<storage::ObjectInfo>& objects,
-                     storage::CancelFlag cancel) {
-  std::vector<std::string> keys;
-  for (const storage::ObjectInfo& info : objects) {
-    keys.push_back(info.key);
-  }
-  for (const Status& status : place.store->RemoveMany(keys, cancel)) {
-    ASSAY_RETURN_IF_ERROR(status);
-  }
-  return Status::Ok();
-}
-
-/// Objects and unfinished uploads: some services keep a bucket that has either.
-Status Empty(const ObjectPlace& place, storage::CancelFlag cancel) {
-  storage::ListOptions list;
-  list.keys_only = true;
-  list.cancel = cancel;
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, {.ordered = false}, [&](storage::ListPage page) {
-    return storage::IsCancelled(cancel) ? storage::CancelledStatus("remove", place.uri)
-                                        : RemoveObjects(place, page.objects, cancel);
-  }));
-  if (!place.store->capabilities().unfinished_uploads) {
-    return Status::Ok();
-  }
-  ASSAY_ASSIGN_OR_RETURN(const auto uploads, place.store->ListUploads("", cancel));
-  for (const storage::UnfinishedUpload& upload : uploads) {
-    const Status aborted = place.store->AbortUpload(upload.key, upload.upload_id, cancel);
-    if (aborted.code() != ErrorCode::kNotFound) {
-      ASSAY_RETURN_IF_ERROR(aborted);
-    }
-  }
-  return Status::Ok();
-}
-
 Status Remove(const BucketOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const ObjectPlace place, OpenBucket(options));
   const InterruptFlag interrupt;
   if (options.force) {
-    ASSAY_RETURN_IF_ERROR(Empty(place, interrupt.get()));
+    // Some services keep a bucket that has objects or unfinished uploads.
+    ASSAY_RETURN_IF_ERROR(storage::RemoveBelow(*place.store, "", interrupt.get()));
   }
   ASSAY_RETURN_IF_ERROR(place.store->RemoveBucket(interrupt.get()));
   Print(options, place, "remove");

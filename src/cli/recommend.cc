@@ -15,6 +15,7 @@
 #include "cli/live_progress.h"
 #include "cli/options.h"
 #include "cli/selection.h"
+#include "cli/space_store.h"
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
 #include "experiment/point.h"
@@ -151,7 +152,8 @@ std::string AgainstPredicted(const char* what, double predicted, const std::opti
 /// Measures the answer, replayed when it is in the store already.
 Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, const report::Prediction& best) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundPoint point, PointOf(*best.line, best.batch_size));
-  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.selection.store));
+  ASSAY_ASSIGN_OR_RETURN(const std::string url, StoreOfSpace(options.selection.store, options.selection.space));
+  ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(url));
   LiveProgress progress;
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();

@@ -12,6 +12,7 @@
 
 #include "base/files.h"
 #include "cli/selection.h"
+#include "cli/space_store.h"
 #include "cli/verb.h"
 #include "report/format.h"
 #include "report/report_form.h"
@@ -49,17 +50,9 @@ Status CheckTarget(const ReportOptions& options, report::Form form) {
                    fmt::format("{} is there and is no report of assay: name another file, or remove it", options.file));
 }
 
-/// What tells a store from others, without whose password opens it.
-std::string NameOfStore(const std::string& url) {
-  const size_t scheme = url.find("://");
-  const size_t user = url.find('@');
-  const size_t begin = user != std::string::npos ? user + 1 : scheme != std::string::npos ? scheme + 3 : 0;
-  return url.substr(begin, url.find('?') - begin);
-}
-
 void NameStore(const std::string& url, std::span<samplestore::Measurement> measurements) {
   for (samplestore::Measurement& measurement : measurements) {
-    measurement.provenance["store"] = NameOfStore(url.empty() ? samplestore::DefaultStoreUrl() : url);
+    measurement.provenance["store"] = samplestore::StoreName(url);
   }
 }
 
@@ -76,7 +69,8 @@ void KeepMissing(const std::vector<report::UnmeasuredPoint>& elsewhere, std::vec
 Result<Selected> SelectOfStores(const ReportOptions& options, bool with_series) {
   ASSAY_ASSIGN_OR_RETURN(Selected selected, Select(options.selection, with_series));
   if (!options.beside.empty()) {
-    NameStore(options.selection.store, selected.measurements);
+    ASSAY_ASSIGN_OR_RETURN(const std::string url, StoreOfSpace(options.selection.store, options.selection.space));
+    NameStore(url, selected.measurements);
   }
   for (const std::string& url : options.beside) {
     Selection there = options.selection;

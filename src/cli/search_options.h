@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,7 +11,9 @@
 #include "cli/verb.h"
 #include "experiment/point.h"
 #include "explore/explore.h"
+#include "report/virtual_properties.h"
 #include "samplestore/measurement.h"
+#include "samplestore/sample_store.h"
 
 namespace assay::cli {
 
@@ -30,16 +33,21 @@ struct Goal {
   std::string target;  ///< target property
   std::string unit;
   bool maximize = true;
+  const report::Aggregation* aggregation = nullptr;  ///< of a virtual property: makes all runs of a point one value
+
+  std::string Name() const;  ///< of the metric
 };
 
-/// The metrics as the experiments of `space` have them; without one their throughput. kInvalidArgument names what there
-/// is.
+/// The metrics as the experiments of `space` have them, TARGET or TARGET-mean and so on; without one their throughput.
+/// kInvalidArgument names what there is.
 Result<std::vector<Goal>> GoalsOf(const SearchOptions& options, const experiment::BoundSpace& space);
 
 /// The best of each goal among points that were looked at.
 class BestSeen {
  public:
-  explicit BestSeen(std::vector<Goal> goals) : goals_(std::move(goals)), best_(goals_.size()) {}
+  /// `store` has the runs of the points, and outlives this.
+  BestSeen(std::vector<Goal> goals, samplestore::SampleStore& store)
+      : goals_(std::move(goals)), best_(goals_.size()), latest_(goals_.size()), store_(store) {}
   void Add(const samplestore::Measurement& measurement);
   /// "best dataset_tokens_per_second: 1,234 tokens/s at ENTITY", a line for each goal that has one.
   std::string Text() const;
@@ -49,11 +57,18 @@ class BestSeen {
     double value = 0;
     std::string entity_id;  ///< empty: none yet
   };
+  /// The better one.
+  void Keep(size_t goal, const Best& seen, Best& best) const;
+
   std::vector<Goal> goals_;
   std::vector<Best> best_;
+  /// By goal with an aggregation: what was seen of each point last, since more runs of it may make it worse.
+  std::vector<std::map<samplestore::MemoKey, Best>> latest_;
+  samplestore::SampleStore& store_;
 };
 
-/// Sets the sampler and what it is told.
-Status UseSearch(const SearchOptions& options, const experiment::BoundSpace& space, explore::ExploreOptions& explore);
+/// Sets the sampler and what it is told. `store` has the runs of the points, and outlives `explore`.
+Status UseSearch(const SearchOptions& options, const experiment::BoundSpace& space, samplestore::SampleStore& store,
+                 explore::ExploreOptions& explore);
 
 }  // namespace assay::cli

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "report/result_set.h"
 #include "samplestore/measurement.h"
+#include "samplestore/sample_store.h"
 
 namespace assay::cli {
 
@@ -34,8 +36,25 @@ struct Selected {
 /// SPACE.yaml, --experiment, --store, --host, --commit.
 void AddSelectionOptions(CLI::App& app, Selection& selection);
 
+/// An error where it names nothing.
+Status CheckSelection(const Selection& selection);
+
 /// Of a space: what explore::MeasurementsOf() says; else all of the experiment. A host or commit that measured nothing
 /// of it is an error that names those that did.
 Result<Selected> Select(const Selection& selection, bool with_series);
+
+/// Those of the selection's experiment, or all where it names none, in the order of their arrival, few of them in
+/// memory at a time. `before`: only those that arrived before that one; 0: all. Its errors are those of Select(), and
+/// the first of `visit`.
+Status ForEachOfExperiment(const Selection& selection, samplestore::SampleStore& store, int64_t before,
+                           bool with_series, const std::function<Status(const samplestore::Measurement&)>& visit);
+
+struct Newest {
+  std::vector<samplestore::Measurement> measurements;  ///< at most as many as asked for, in the order of their arrival
+  int64_t count = 0;                                   ///< of all
+};
+
+/// The newest `limit` of the same, without their series.
+Result<Newest> NewestOfExperiment(const Selection& selection, samplestore::SampleStore& store, int64_t limit);
 
 }  // namespace assay::cli

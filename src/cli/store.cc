@@ -6,6 +6,7 @@
 #include "cli/store_verb.h"
 #include "cli/verb.h"
 #include "experiment/catalogue.h"
+#include "samplestore/exchange/measurement_file.h"
 
 namespace assay::cli {
 namespace {
@@ -47,9 +48,23 @@ Result<samplestore::MeasurementFilter> StoreFilterOf(const StoreFilterOptions& o
   return filter;
 }
 
+void AddFileFormatOption(CLI::App& app, std::string& format) {
+  app.add_option("--format", format, "Format of the file [by the ending of its name, else jsonl]")
+      ->check(CLI::IsMember(samplestore::FileFormatNames()));
+}
+
 std::string DescribeCopy(const samplestore::CopySummary& summary) {
   return fmt::format("{} {} added, {} there already", summary.added,
                      summary.added == 1 ? "measurement" : "measurements", summary.there_already);
+}
+
+void CopyProgress::Tell(const samplestore::CopySummary& so_far) {
+  constexpr double kPlainLineSeconds = 10;
+  const double now = MonotonicSeconds();
+  if (live_ || now - told_at_ >= kPlainLineSeconds) {
+    told_at_ = now;
+    line_.Update(DescribeCopy(so_far));
+  }
 }
 
 }  // namespace assay::cli

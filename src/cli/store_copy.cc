@@ -1,11 +1,9 @@
 // assay store copy: a store's measurements into another one.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
-#include "base/terminal.h"
 #include "cli/options.h"
 #include "cli/store_verb.h"
 
@@ -24,10 +22,9 @@ Status Run(const StoreCopyOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto to, OpenUserStore(options.to));
   samplestore::CopySummary summary;
   {
-    StatusLine line(stderr);
-    ASSAY_ASSIGN_OR_RETURN(summary, samplestore::CopyStore(*from, *to, filter, [&](const auto& so_far) {
-                             line.Update(DescribeCopy(so_far));
-                           }));
+    CopyProgress progress;
+    ASSAY_ASSIGN_OR_RETURN(
+        summary, samplestore::CopyStore(*from, *to, filter, [&](const auto& so_far) { progress.Tell(so_far); }));
   }
   fmt::print("{}: {}, {} {}\n", to->url(), DescribeCopy(summary), summary.operations,
              summary.operations == 1 ? "operation" : "operations");

@@ -1,29 +1,29 @@
 // assay store import: a file's measurements into a store.
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "base/terminal.h"
 #include "cli/options.h"
 #include "cli/store_verb.h"
-#include "samplestore/exchange/json_lines.h"
+#include "samplestore/exchange/measurement_file.h"
 
 namespace assay::cli {
 namespace {
 
 struct StoreImportOptions {
   std::string file;
+  std::string format;
   std::string store;
 };
 
 Status Run(const StoreImportOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(const auto* format, samplestore::FindFileFormat(options.format, options.file));
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
-  StatusLine line(stderr);
-  samplestore::Importer importer(*store, [&](const auto& so_far) { line.Update(DescribeCopy(so_far)); });
-  Status status = samplestore::ReadJsonLines(
+  CopyProgress progress;
+  samplestore::Importer importer(*store, [&](const auto& so_far) { progress.Tell(so_far); });
+  Status status = format->read(
       options.file, [&](samplestore::Measurement measurement) { return importer.Add(std::move(measurement)); });
   if (status.ok()) {
     status = importer.Finish();
@@ -41,9 +41,10 @@ Status Run(const StoreImportOptions& options) {
 
 Action AddStoreImport(CLI::App& app) {
   auto options = std::make_shared<StoreImportOptions>();
-  app.add_option("file", options->file, "File to read: JSON lines, as `assay store export` writes them")
+  app.add_option("file", options->file, "File to read, as `assay store export` writes them")
       ->required()
       ->type_name("FILE");
+  AddFileFormatOption(app, options->format);
   AddStoreOption(app, options->store);
   return [options] { return Run(*options); };
 }

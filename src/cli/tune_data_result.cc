@@ -7,21 +7,22 @@
 namespace assay::cli {
 namespace {
 
-/// Of the first rank.
+/// Of the first rank, without the first step of the run, unless it is the only one.
 struct Waits {
   double seconds = 0;
   double waited = 0;
-  int64_t steps = 0;
+  int64_t steps = 0;      ///< these
+  int64_t all_steps = 0;  ///< and the first
 };
 
 Waits WaitsOf(const job::RunRecord& record) {
-  Waits waits;
-  for (const job::RankStep& step : job::EventsOf<job::RankStep>(record)) {
-    if (step.rank == 0 && step.step > 1) {
-      waits.seconds += step.seconds;
-      waits.waited += step.data_seconds;
-      ++waits.steps;
-    }
+  std::vector<job::RankStep> steps = job::EventsOf<job::RankStep>(record);
+  std::erase_if(steps, [](const job::RankStep& step) { return step.rank != 0; });
+  Waits waits{.all_steps = static_cast<int64_t>(steps.size())};
+  for (size_t i = steps.size() > 1 ? 1 : 0; i < steps.size(); ++i) {
+    waits.seconds += steps[i].seconds;
+    waits.waited += steps[i].data_seconds;
+    ++waits.steps;
   }
   return waits;
 }
@@ -66,7 +67,7 @@ nlohmann::json StreamedDataJson(const job::TrainingPlan& plan, const job::RunRec
 
 double PerSecondWithoutStalls(int64_t total, const job::RunRecord& record) {
   const Waits waits = WaitsOf(record);
-  const double per_step = static_cast<double>(total) / static_cast<double>(std::max<int64_t>(1, waits.steps + 1));
+  const double per_step = static_cast<double>(total) / static_cast<double>(std::max<int64_t>(1, waits.all_steps));
   return waits.seconds == waits.waited ? 0
                                        : per_step * static_cast<double>(waits.steps) / (waits.seconds - waits.waited);
 }

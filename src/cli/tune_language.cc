@@ -85,6 +85,11 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
 }
 
 void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
+  app.add_option(
+         "--quantize-bits", options.plan.quantize_bits,
+         "2, 3, 4 or 8: of the frozen weights of the layers, rounded to the nearest values when they are loaded; "
+         "0: as the model has them")
+      ->capture_default_str();
   job::LoraOptions& lora = options.plan.lora;
   app.add_option("--method", options.plan.method, "What is trained")
       ->check(CLI::IsMember({"full", "lora", "prompt"}))
@@ -99,6 +104,7 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
       app.add_option("--lora-dropout", lora.dropout, "Dropout on the update's input")
           ->check(Number(0, 0.99))
           ->capture_default_str(),
+      app.add_flag("--use-rslora", lora.use_rslora, "rsLoRA: the update is scaled by alpha / sqrt(rank)"),
       app.add_option("--target-modules", options.target_modules,
                      "Modules that get an update, comma separated, as peft names them [q_proj,v_proj]")
           ->check([](const std::string& text) { return text.empty() ? "names no module" : ""; })
@@ -121,6 +127,7 @@ Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::Tun
   const LanguageOptions& own = options.language;
   ASSAY_RETURN_IF_ERROR(CheckAdapterOptions(own, *options.max_shard_mib));
   ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
+  ASSAY_RETURN_IF_ERROR(job::CheckQuantization(plan));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;

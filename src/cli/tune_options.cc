@@ -181,9 +181,17 @@ void AddSharedOptions(CLI::App& app, TuneOptions& options) {
          "while it trains (docs/shards.md). Of images: a folder with train/CLASS/*.jpg and validation/CLASS/*.jpg, "
          "digits (handwritten, built in), or a data set of shards with columns image and label")
       ->type_name("FILE|ID|DIR|URI");
-  AddField(app, options, "--data-cache", &job::TrainingPlan::data_cache,
-           "A folder that keeps the shards of --data, for all ranks and runs")
-      ->type_name("DIR");
+  CLI::Option* cache = AddField(app, options, "--data-cache", &job::TrainingPlan::data_cache,
+                                "A folder that keeps the shards of --data, for all ranks and runs")
+                           ->type_name("DIR");
+  const auto take_limit = [&options](const std::string& limit) {
+    options.given.emplace_back(
+        [bytes = *ParseBytes(limit)](job::TrainingPlan& plan) { plan.data_cache_bytes = bytes; });
+  };
+  app.add_option_function<std::string>("--data-cache-limit", take_limit, "What the folder may take")
+      ->check(ByteSize())
+      ->needs(cache)
+      ->default_str(FormatBytes(static_cast<double>(job::TrainingPlan{}.data_cache_bytes)));
   AddStepOptions(app, options);
   AddOptimizerOptions(app, options);
   AddPlaceOptions(app, options);

@@ -46,7 +46,7 @@ constexpr std::array<CatalogueModel, 49> kModels = {{
     {"granite-8b-code-instruct", "llama", kAvailable, false},
     {"granite-8b-japanese", "llama", kNotPublished, true},
     {"granite-vision-3.2-2b", "llava_next", kFamilyUnsupported, true},
-    {"hf-tiny-model-private/tiny-random-BloomForCausalLM", "bloom", kFamilyUnsupported, true},
+    {"hf-tiny-model-private/tiny-random-BloomForCausalLM", "bloom", kNotPublished, true},
     {"llama-13b", "llama", kAvailable, true},
     {"llama-7b", "llama", kAvailable, true},
     {"llama2-70b", "llama", kAvailable, true},
@@ -148,6 +148,7 @@ Result<ModelRef> ReadModelFolder(const std::string& name, const std::string& dir
   }
   const auto parsed = architecture::ReadModelConfig(dir);
   ref.parameters = parsed.ok() ? architecture::CountParameters(*parsed) : 0;
+  ref.quantized_bits = parsed.ok() ? parsed->quantization.bits : 0;
   ASSAY_ASSIGN_OR_RETURN(const std::string weights, job::FindWeights(dir));
   ref.has_weights = !weights.empty();
   ASSAY_RETURN_IF_ERROR(ChooseTokenizer(share_dir, ref));

@@ -42,7 +42,8 @@ struct ModelRef {
   std::string family = {};   ///< its model_type
   bool has_weights = false;  ///< else the weights are random
   int64_t vocab_size = 0;
-  int64_t parameters = 0;  ///< by its config.json alone; 0: it does not say
+  int64_t quantized_bits = 0;  ///< of the weights of its layers; 0: they are not quantised
+  int64_t parameters = 0;      ///< by its config.json alone; 0: it does not say
   /// `dir` where it has a tokenizer.json; the project's own small tokeniser where it holds neither weights nor a
   /// tokeniser; else empty.
   std::string tokenizer_dir = {};

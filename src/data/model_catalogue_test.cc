@@ -128,7 +128,7 @@ TEST_F(ModelFolderTest, BadConfigsAreOneLine) {
            {"{", "config.json"},
            {"[]", "is not a JSON object"},
            {R"({"vocab_size": 3})", "a model without model_type is not supported"},
-           {R"({"model_type": "bloom", "vocab_size": 3})", "family bloom is not supported; supported families"},
+           {R"({"model_type": "opt", "vocab_size": 3})", "family opt is not supported; supported families"},
            {R"({"model_type": 3})", "model_type"},
            {R"({"model_type": "llama"})", "vocab_size is 0"}}) {
     Write("config.json", config);

@@ -18,14 +18,20 @@ int64_t StateBytes(const TrainingKind& training) {
     return gradient;
   }
   constexpr int64_t kFloat = sizeof(float);
-  return training.dtype == "float16" ? gradient + kFloat + 2 * kFloat : gradient + 2 * gradient;
+  const int64_t states = training.optimizer.starts_with("adamw_") ? 2 : 1;
+  if (training.dtype == "float16") {
+    return gradient + kFloat + states * kFloat;
+  }
+  return gradient + states * (training.optimizer == "lion_32bit" ? kFloat : gradient);
 }
 
 }  // namespace
 
 Status CheckTrainingFits(const ModelRef& model, const TrainingKind& training, int64_t memory_bytes) {
   const auto parameters = static_cast<double>(model.parameters);
-  const double weights = model.has_weights ? 0 : parameters * static_cast<double>(ValueBytes(training.dtype));
+  const double weight_bytes = training.quantized_bits > 0 ? static_cast<double>(training.quantized_bits) / 8
+                                                          : static_cast<double>(ValueBytes(training.dtype));
+  const double weights = model.has_weights ? 0 : parameters * weight_bytes;
   const double states = training.full ? parameters * static_cast<double>(StateBytes(training)) : 0;
   if (memory_bytes <= 0 || weights + states <= static_cast<double>(memory_bytes)) {
     return Status::Ok();

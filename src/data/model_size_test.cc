@@ -16,6 +16,8 @@ TEST(CheckTrainingFits, RefusesWhatNoBatchCouldMakeFit) {
   EXPECT_EQ(refused.code(), ErrorCode::kOutOfMemory);
   EXPECT_THAT(refused.message(), AllOf(HasSubstr("large has 405.9 B parameters"), HasSubstr("LoRA")));
   EXPECT_FALSE(CheckTrainingFits(model, {.full = false}, 20 * kGib).ok());
+  EXPECT_TRUE(CheckTrainingFits(model, {.full = false, .quantized_bits = 4}, 200 * kGib).ok());
+  EXPECT_FALSE(CheckTrainingFits(model, {.full = false, .quantized_bits = 8}, 200 * kGib).ok());
   model.has_weights = true;  // mapped, not made
   EXPECT_TRUE(CheckTrainingFits(model, {.full = false}, 20 * kGib).ok());
   EXPECT_FALSE(CheckTrainingFits(model, {}, 20 * kGib).ok());
@@ -37,7 +39,10 @@ TEST(CheckTrainingFits, CountsWhatTheOptimizerKeepsInEachDtype) {
                            {"float16", "adamw_torch", 14},
                            {"bfloat16", "sgd", 2},
                            {"float32", "sgd", 4},
-                           {"float16", "sgd", 2}}) {
+                           {"float16", "sgd", 2},
+                           {"bfloat16", "rmsprop", 4},
+                           {"float16", "adagrad", 10},
+                           {"bfloat16", "lion_32bit", 6}}) {
     const TrainingKind training = {.full = true, .dtype = need.dtype, .optimizer = need.optimizer};
     EXPECT_TRUE(CheckTrainingFits(model, training, need.bytes * kParameters).ok()) << need.dtype << need.optimizer;
     EXPECT_FALSE(CheckTrainingFits(model, training, need.bytes * kParameters - 1).ok()) << need.dtype << need.optimizer;

@@ -14,6 +14,8 @@ const Experiment& CheckpointSingleBenchmark();
 const Experiment& ConnectorFinetuneBenchmark();
 const Experiment& FinetuneFullBenchmark();
 const Experiment& FinetuneFullStability();
+const Experiment& FinetuneGptqLoraBenchmark();
+const Experiment& FinetuneGtpqLoraBenchmark();
 const Experiment& FinetuneLoraBenchmark();
 const Experiment& FinetunePromptBenchmark();
 const Experiment& VitPluginBenchmark();
@@ -21,9 +23,10 @@ const Experiment& VitPluginBenchmark();
 namespace {
 
 using Declare = const Experiment& (*)();
-constexpr Declare kRows[] = {&FinetuneFullBenchmark,      &FinetuneLoraBenchmark,     &FinetunePromptBenchmark,
-                             &FinetuneFullStability,      &VitPluginBenchmark,        &CheckpointSingleBenchmark,
-                             &CheckpointShardedBenchmark, &ConnectorFinetuneBenchmark};
+constexpr Declare kRows[] = {&FinetuneFullBenchmark,     &FinetuneLoraBenchmark,     &FinetuneGtpqLoraBenchmark,
+                             &FinetuneGptqLoraBenchmark, &FinetunePromptBenchmark,   &FinetuneFullStability,
+                             &VitPluginBenchmark,        &CheckpointSingleBenchmark, &CheckpointShardedBenchmark,
+                             &ConnectorFinetuneBenchmark};
 
 }  // namespace
 

@@ -153,7 +153,7 @@ TEST(CatalogueTest, RefusesByNameWhatIsNotSupportedYet) {
   EXPECT_EQ(roce.message(),
             "enable_roce=True is not supported yet by finetune_full_benchmark-v1.0.0: leave it at False");
   EXPECT_THAT(CheckSupported(full, testing::CompletePoint(kFull, {{"optim", std::string("adafactor")}})).message(),
-              HasSubstr("choose adamw_torch or adamw_torch_fused or sgd"));
+              HasSubstr("choose adamw_torch or adamw_torch_fused or sgd or adagrad or rmsprop or lion_32bit"));
   EXPECT_TRUE(CheckSupported(full, testing::CompletePoint(kFull, {{"flash_attn", false}})).ok());
 }
 

@@ -66,16 +66,16 @@ constexpr char kCheckpointSingle[] =
 
 constexpr char kCheckpointSharded[] =
     "backend.gloo clear_cache.None client epochs.4 keep_checkpoint.False model operation.save "
-    "prefix_strategy.default profile.same-region-s3 protocol.fair ranks_per_machine.8 seed.42 "
+    "prefix_epoch.-1 prefix_strategy.default profile.same-region-s3 protocol.fair ranks_per_machine.8 seed.42 "
     "sharding_strategy.full storage.None suffix.None sync_files.None thread_count.1 threads.0 uri world_size";
 
 constexpr char kCheckpointTargets[] =
     "cpu_mem_max cpu_mem_mean cpu_mem_min cpu_mem_n cpu_mem_p50 cpu_mem_p75 cpu_mem_p90 cpu_seconds "
     "cpu_seconds_per_gib cpu_util_max cpu_util_mean cpu_util_min cpu_util_n cpu_util_p50 cpu_util_p75 "
-    "cpu_util_p90 is_valid max_rss_bytes memory_beyond_bytes mib_per_s plan_seconds run_seconds "
+    "cpu_util_p90 is_valid max_rss_bytes memory_beyond_bytes mib_per_s plan_seconds read_requests retries run_seconds "
     "slowest_rank_gb_per_s slowest_rank_seconds_mean span_seconds_ci_high span_seconds_ci_low "
     "span_seconds_mad span_seconds_max span_seconds_mean span_seconds_median span_seconds_min "
-    "stall_seconds_median state_bytes";
+    "stall_seconds_median state_bytes write_requests";
 
 constexpr char kOfSingle[] = "mb_per_s time_to_save_one_checkpoint time_to_train";
 
@@ -84,8 +84,10 @@ constexpr char kOfSharded[] =
     "prefixes processing_durations_s requests throughput_mibs";
 
 constexpr char kConnector[] =
-    "batch_size cache_limit.None checkpoint_every.6 compression.zstd connector dataset_id learning_rate.0.0002 "
-    "lora_alpha.16 max_steps.24 method.lora model_max_length model_name number_gpus.0 number_of_workers.2 r.8 seed.42 "
+    "batch_size cache_limit.None checkpoint_every.6 compression.zstd connector convert_workers.1 dataset_id "
+    "learning_rate.0.0002 "
+    "lora_alpha.16 max_steps.24 method.lora model_max_length model_name number_gpus.0 number_of_workers.2 "
+    "priced_as.scheme r.8 seed.42 "
     "shard_size.64MiB target_modules.None threads.0 torch_dtype.float32 uri";
 
 constexpr char kSingleBenchmark[] = "checkpoint_single_benchmark-v1.0.0";

@@ -10,6 +10,7 @@
 namespace assay::experiment::testing {
 
 inline constexpr char kFull[] = "finetune_full_benchmark-v1.0.0";
+inline constexpr char kGptqLora[] = "finetune_gtpq-lora_benchmark-v1.0.0";
 inline constexpr char kLora[] = "finetune_lora_benchmark-v1.0.0";
 
 /// A complete point of experiment `id`: the required properties, and `changes`.

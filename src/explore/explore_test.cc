@@ -98,7 +98,7 @@ TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
 TEST_F(ExploreTest, OthersSeeInTheStoreWhatIsDone) {
   const auto reader = OpenStore();
   const auto wait_for = [&](const std::string& text) {
-    for (int tries = 0; tries < 1000; ++tries) {
+    for (int tries = 0; tries < 30'000; ++tries) {
       const auto rows = reader->ListProgress().value();
       if (rows.size() == 1 && rows[0].state.find(text) != std::string::npos) {
         return true;

@@ -262,6 +262,13 @@ TEST_F(VerdictTest, OfAnotherMachineIsJudgedAgainWhereTheMachineCounted) {
   }
 }
 
+TEST(DependenciesTest, RunsDependOnTheLibrariesThatTheyWereMadeOf) {
+  const ProvenanceMap made = {{"commit", "c"}, {"libraries", "s3fs 1.0"}};
+  EXPECT_EQ(DependenciesOf(made, FoundBy::kRun).at("libraries"), "s3fs 1.0");
+  EXPECT_FALSE(DependenciesOf(made, FoundBy::kRule).contains("libraries"));
+  EXPECT_FALSE(samplestore::Agrees(DependenciesOf(made, FoundBy::kRun), {{"commit", "c"}, {"libraries", "s3fs 1.1"}}));
+}
+
 // They kept verdicts as holding everywhere, or under the names that are compared of runs.
 TEST_F(VerdictTest, OfOlderProgramsIsJudgedAgain) {
   const samplestore::Facts kept[] = {{},

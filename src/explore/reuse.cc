@@ -8,6 +8,9 @@ namespace {
 
 using samplestore::Facts;
 
+/// Of others, of which a run was made: a content, in the words of its experiment.
+constexpr char kLibraries[] = "libraries";
+
 constexpr std::array kReuses = {Reuse::kCommit, Reuse::kMachine, Reuse::kAnywhere};
 
 void Take(const ProvenanceMap& from, std::initializer_list<const char*> names, Facts& facts) {
@@ -77,7 +80,7 @@ Facts DependenciesOf(const ProvenanceMap& provenance, FoundBy found_by) {
     TakeAs(samplestore::kJudgedOn, provenance, samplestore::kMachine, facts);
   }
   if (found_by != FoundBy::kRule) {
-    Take(provenance, {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}, facts);
+    Take(provenance, {samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash, kLibraries}, facts);
   }
   return facts;
 }

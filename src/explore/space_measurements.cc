@@ -33,7 +33,7 @@ std::vector<std::string> MadeWith(const Measurement& run) {
   std::vector<std::string> values;
   for (const char* name :
        {"host", samplestore::kCommit, samplestore::kMachine, samplestore::kLibtorch, samplestore::kSettings,
-        samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash}) {
+        samplestore::kModelHash, samplestore::kDataHash, samplestore::kTokenizerHash, "libraries"}) {
     values.push_back(Provenance(run, name));
   }
   return values;

@@ -1,5 +1,10 @@
 #include "explore/survey.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
 #include "base/subprocess.h"
 #include "explore/exploration.h"
 
@@ -34,20 +39,54 @@ bool AtLimit(const Survey& survey, const ExploreOptions& options) {
   return options.max_points >= 0 && survey.missing + survey.forbidden >= options.max_points;
 }
 
+/// The points of one round, in the order in which they are looked at.
+class Round {
+ public:
+  Round(const experiment::BoundSpace& space, const ExploreOptions& options)
+      : size_(options.budget < 0 ? space.size() : std::min(options.budget, space.size())), sampler_(options.sampler) {}
+
+  int64_t size() const { return size_; }
+
+  /// In the first round each is asked for once, from the first on. Nothing: the sampler has no more.
+  std::optional<int64_t> At(int64_t number) {
+    if (!sampler_) {
+      return number;
+    }
+    if (number == std::ssize(given_)) {
+      const std::optional<int64_t> index = sampler_->Next();
+      if (!index) {
+        return std::nullopt;
+      }
+      given_.push_back(*index);
+    }
+    return given_[static_cast<size_t>(number)];
+  }
+
+ private:
+  const int64_t size_;
+  const std::shared_ptr<Sampler> sampler_;
+  std::vector<int64_t> given_;
+};
+
 }  // namespace
 
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                            const ExploreOptions& options,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit) {
   const ExploreOptions complete = Completed(options);
-  const int64_t total = space.size() * complete.repeats;
+  Round round(space, complete);
+  const int64_t total = round.size() * complete.repeats;
   Survey survey;
   for (int64_t number = 0; number < total; ++number) {
     if (InterruptRequested()) {
       return Status::Aborted("interrupted while the space was looked at");
     }
-    const experiment::BoundPoint point = space.At(number % space.size());
-    ASSAY_ASSIGN_OR_RETURN(const Prospect prospect, ProspectOf(point, store, complete.measure, number / space.size()));
+    const std::optional<int64_t> index = round.At(number % round.size());
+    if (!index) {
+      break;
+    }
+    const experiment::BoundPoint point = space.At(*index);
+    ASSAY_ASSIGN_OR_RETURN(const Prospect prospect, ProspectOf(point, store, complete.measure, number / round.size()));
     if (prospect != Prospect::kReplay && AtLimit(survey, complete)) {
       survey.not_looked_at = total - number;
       break;

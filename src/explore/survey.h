@@ -27,7 +27,8 @@ struct Survey {
 };
 
 /// Goes through the points of `space` as an exploration with the same options would that finds valid what no rule
-/// forbids, and nobody else at work. `visit` may be empty. Ends early, with kAborted, on Ctrl-C.
+/// forbids, and nobody else at work; a sampler is asked for points and told nothing of them. `visit` may be empty. Ends
+/// early, with kAborted, on Ctrl-C.
 Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::SampleStore& store,
                            const ExploreOptions& options,
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit = {});

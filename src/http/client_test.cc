@@ -206,10 +206,11 @@ TEST_P(ClientTest, TotalTimeout) {
 
 TEST_P(ClientTest, BrokenAnswers) {
   StartServer();
-  Client client(With({.stall_timeout_seconds = 1}));
+  Client client(With());
   EXPECT_EQ(client.Run(Get("/reset")).error, TransportError::kReset);
   EXPECT_EQ(client.Run(Get("/cut")).error, TransportError::kTruncated);
-  EXPECT_EQ(client.Run(Get("/stall")).error, TransportError::kStall);
+  Client impatient(With({.stall_timeout_seconds = 1}));
+  EXPECT_EQ(impatient.Run(Get("/stall")).error, TransportError::kStall);
 }
 
 /// A server that answers with `status` and a body of `pieces` MiB, below as many headers as named.

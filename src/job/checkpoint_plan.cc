@@ -27,6 +27,7 @@ void VisitCheckpointFields(Plan& plan, const Visitor& visit) {
   visit("repeats", plan.repeats);
   visit("files_per_rank", plan.files_per_rank);
   visit("prefix", plan.prefix);
+  visit("prefix_epoch", plan.prefix_epoch);
   visit("streams", plan.streams);
   visit("sync_files", plan.sync_files);
   visit("clear_cache", plan.clear_cache);
@@ -87,7 +88,6 @@ Status CheckCheckpointPlan(const CheckpointPlan& plan) {
   ASSAY_RETURN_IF_ERROR(CheckWord("format", plan.format, {"dcp", "ckpt"}));
   ASSAY_RETURN_IF_ERROR(CheckWord("operation", plan.operation, {"save", "load"}));
   ASSAY_RETURN_IF_ERROR(CheckWord("checkpoint_writer", plan.checkpoint_writer, {"sync", "async"}));
-  ASSAY_RETURN_IF_ERROR(CheckWord("prefix", plan.prefix, {"default", "binary", "hex"}));
   if (plan.output_dir.empty()) {
     return Status::InvalidArgument("output_dir is empty: name a folder or a bucket's prefix");
   }

@@ -27,7 +27,8 @@ struct CheckpointPlan : TrainingPlan {
   std::string operation = "save";  ///< save | load, of a checkpoint that the same client made before
   int64_t repeats = 4;             ///< that are measured
   int64_t files_per_rank = 1;
-  std::string prefix = "default";  ///< of the files of a dcp: default | binary | hex
+  std::string prefix = "default";  ///< of the files of a dcp: default | binary | hex | names with commas, in turn
+  int64_t prefix_epoch = -1;       ///< behind it; -1: none
   int64_t streams = 0;             ///< transfers at a time with a bucket; 0: as many as the client chooses
   bool sync_files = true;          ///< on disks a save ends when its files, and their folder, are written through
   bool clear_cache = false;        ///< before each load the page cache is told to drop the checkpoint

@@ -11,13 +11,15 @@ namespace assay::job {
 struct ConnectorStep {
   std::string step;
   double seconds = 0;
-  double cpu_seconds = 0;    ///< of the process and those that it started
-  int64_t samples = 0;       ///< made, streamed, or trained on
-  int64_t objects = 0;       ///< that were counted
-  int64_t bytes = 0;         ///< of the rows that were converted; of the objects that were counted; of samples streamed
-  double first_seconds = 0;  ///< until the first sample of a stream
-  double wait_seconds = 0;   ///< that samples were asked for and were not there
-  int64_t read_requests = 0;   ///< that a store took, as it bills them: GET and HEAD
+  double cpu_seconds = 0;     ///< of the process and those that it started
+  int64_t samples = 0;        ///< made, streamed, or trained on
+  int64_t objects = 0;        ///< that were counted
+  int64_t bytes = 0;          ///< of the rows that were converted; of the objects that were counted; of values streamed
+  int64_t digest = 0;         ///< of the rows that were streamed: row_digest.h
+  double first_seconds = 0;   ///< until the first sample of a stream
+  double wait_seconds = 0;    ///< that samples were asked for and were not there
+  int64_t copied_bytes = 0;   ///< received for a copy of the data set that was made first
+  int64_t read_requests = 0;  ///< that a store took, as it bills them: GET and HEAD
   int64_t write_requests = 0;  ///< PUT, POST, COPY and LIST
   int64_t retries = 0;
   int64_t received_bytes = 0;

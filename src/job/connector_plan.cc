@@ -17,12 +17,15 @@ void VisitConnectorFields(Plan& plan, const Visitor& visit) {
   visit("connector", plan.connector);
   visit("program", plan.program);
   visit("rows_file", plan.rows_file);
+  visit("rows", plan.rows);
+  visit("rows_digest", plan.rows_digest);
   visit("uri", plan.uri);
   visit("work_dir", plan.work_dir);
   visit("compression", plan.compression);
   visit("shard_bytes", plan.shard_bytes);
   visit("cache_bytes", plan.cache_bytes);
   visit("workers", plan.workers);
+  visit("convert_workers", plan.convert_workers);
   visit("thousand_reads_usd", plan.thousand_reads_usd);
   visit("thousand_writes_usd", plan.thousand_writes_usd);
   visit("gigabyte_month_usd", plan.gigabyte_month_usd);
@@ -34,8 +37,8 @@ Status CheckConnectorPlan(const ConnectorPlan& plan) {
   if (plan.uri.empty() || plan.uri.ends_with('/') || plan.rows_file.empty()) {
     return Status::InvalidArgument("uri must name a folder or a bucket's prefix, rows_file a file of rows");
   }
-  if (plan.shard_bytes < 1 || plan.workers < 1) {
-    return Status::InvalidArgument("shard_bytes and workers must be 1 or more");
+  if (plan.shard_bytes < 1 || plan.workers < 1 || plan.convert_workers < 1) {
+    return Status::InvalidArgument("shard_bytes, workers and convert_workers must be 1 or more");
   }
   if (plan.compression.empty()) {
     return Status::InvalidArgument("compression is empty: the second step needs one, such as zstd");

@@ -15,21 +15,25 @@ namespace assay::job {
 ///
 /// A worker carries out the steps in this order and ends each with a ConnectorStep: optimise (rows_file into
 /// uri/plain/, uncompressed), optimise_compressed (into uri/packed/), count (objects of both), size (bytes of both),
-/// stream (a pass over uri/plain/, shuffled), fine_tune (from uri/plain/, checkpoints every save_every steps into
-/// uri/run/), resume (the same without its last checkpoint, as if it had been lost before that stood) and
-/// fine_tune_local (the same plan, data and checkpoints in folders). What it wrote below `uri` it removes.
+/// stream and stream_compressed (a pass over each, shuffled), fine_tune (from uri/plain/, checkpoints every save_every
+/// steps into uri/run/), resume (the same without its last checkpoint, as if it had been lost before that stood),
+/// fine_tune_local (the same plan, data and checkpoints in folders) and fine_tune_again (as fine_tune, into uri/again/:
+/// what the machine drifts by stands between the two). What it wrote below `uri` it removes, whatever it ends by.
 struct ConnectorPlan : TunePlan {
   static constexpr int kSchema = 1;
 
   std::string connector = "assay";
   std::string program;             ///< that carries the plan out, started as a worker is; empty: assay-worker
   std::string rows_file;           ///< lines of JSON with the texts prompt and completion
+  int64_t rows = 0;                ///< of that file
+  int64_t rows_digest = 0;         ///< of the same: row_digest.h
   std::string uri;                 ///< a folder or a bucket's prefix, without '/' at its end
   std::string work_dir;            ///< a folder for what is local; empty: a temporary one
   std::string compression;         ///< of optimise_compressed, whole shards: "zstd"
   int64_t shard_bytes = 64 << 20;  ///< of a shard, uncompressed, at most
   int64_t cache_bytes = 0;         ///< of shards on disk while they are streamed, a cold cache for each step; 0: none
-  int64_t workers = 1;             ///< threads, or processes, that convert and load
+  int64_t workers = 1;             ///< threads, or processes, that load
+  int64_t convert_workers = 1;     ///< likewise, that convert
 
   // What the controller adds costs up by, in USD; a worker does not look at it. 0: not known.
   double thousand_reads_usd = 0;

@@ -50,6 +50,7 @@ TEST(ConnectorPlanTest, SaysWhatCannotBe) {
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.number_ranks = 2; }), HasSubstr("of one rank"));
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.max_steps = 7; }), HasSubstr("two of them at least"));
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.workers = 0; }), HasSubstr("1 or more"));
+  EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.convert_workers = 0; }), HasSubstr("1 or more"));
 }
 
 }  // namespace

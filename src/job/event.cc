@@ -52,8 +52,10 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("samples", event.samples);
   visit("objects", event.objects);
   visit("bytes", event.bytes);
+  visit("digest", event.digest);
   visit("first_seconds", event.first_seconds);
   visit("wait_seconds", event.wait_seconds);
+  visit("copied_bytes", event.copied_bytes);
   visit("read_requests", event.read_requests);
   visit("write_requests", event.write_requests);
   visit("retries", event.retries);

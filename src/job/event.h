@@ -42,7 +42,7 @@ struct MemoryNeed {
 struct Loaded {
   double seconds = 0;  ///< from main() to now
   std::string model_type;
-  std::string weights;  ///< file | random
+  std::string weights;  ///< file | random; of a language model with the bits that they are quantised to
   int64_t parameters = 0;
   int64_t trainable_parameters = 0;
   int64_t rows = 0;                 ///< rows in the data set

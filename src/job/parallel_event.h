@@ -113,8 +113,13 @@ struct CheckpointTransfer {
   double stall_seconds = 0;    ///< of them a training would have waited
   double cpu_seconds = 0;      ///< of the rank's process
   int64_t state_bytes = 0;     ///< of all ranks' tensors
-  int64_t beyond_bytes = 0;    ///< resident memory at its peak, beyond what there was before and the tensors' own
-  bool is_verified = false;    ///< what was loaded, after a save too, was compared with what was saved
+  /// Resident memory at its peak, beyond what there was before and the tensors' own; -1: the system does not tell.
+  int64_t beyond_bytes = -1;
+  bool is_verified = false;  ///< what was loaded, after a save too, was compared with what was saved
+  /// To a bucket, as stores bill them: GET and HEAD; PUT, POST and listings; sent again. -1: the client does not tell.
+  int64_t read_requests = -1;
+  int64_t write_requests = -1;
+  int64_t retries = -1;
 };
 
 /// What a save or a load of ranks without data asks of a store; their times are CheckpointTransfer events.

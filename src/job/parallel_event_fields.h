@@ -60,6 +60,9 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("state_bytes", event.state_bytes);
   visit("beyond_bytes", event.beyond_bytes);
   visit("is_verified", event.is_verified);
+  visit("read_requests", event.read_requests);
+  visit("write_requests", event.write_requests);
+  visit("retries", event.retries);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Topology> = 0>

@@ -165,7 +165,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 18> kKnobDes
      "gemini: static, or auto: traced in the first step and held within the memory cap by giving up gathered weights "
      "and moving states to host memory, what is needed farthest ahead first"},
     {"tp_size",
-     "hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks; they divide the model's heads and MLP features"},
+     "hybrid_parallel, FULL_SHARD, SHARD_GRAD_OP: tensor ranks; they divide the model's heads, and its MLP's features "
+     "or "
+     "experts"},
     {"sequence_parallel",
      "with tensor ranks: they divide the tokens too, between the blocks of a layer, which takes less memory"},
     {"pp_size", "hybrid_parallel: pipeline stages, each with a layer or more"},

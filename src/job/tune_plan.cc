@@ -1,7 +1,9 @@
 #include "job/tune_plan.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "job/plan_fields.h"
@@ -17,6 +19,7 @@ void VisitLoraFields(Lora& lora, const Visitor& visit) {
   visit("rank", lora.rank);
   visit("alpha", lora.alpha);
   visit("dropout", lora.dropout);
+  visit("use_rslora", lora.use_rslora);
   visit("target_modules", lora.target_modules);
   visit("adapter_dir", lora.adapter_dir);
 }
@@ -37,6 +40,8 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("tokenizer", plan.tokenizer);
   visit("response_template", plan.response_template);
   visit("method", plan.method);
+  visit("quantize_bits", plan.quantize_bits);
+  visit("quantize_group_size", plan.quantize_group_size);
   visit("model_max_length", plan.model_max_length);
   visit("dtype", plan.dtype);
   visit("loss_scale", plan.loss_scale);
@@ -80,6 +85,44 @@ Status CheckAlone(const TunePlan& plan) {
 
 }  // namespace
 
+std::string DescribeWeights(bool from_file, int64_t stored_bits, const TunePlan& plan) {
+  const int64_t bits = stored_bits > 0 ? stored_bits : plan.quantize_bits;
+  const std::string source = from_file ? "file" : "random";
+  if (bits == 0) {
+    return source;
+  }
+  const bool rounded = stored_bits == 0 || !from_file;
+  return source + (rounded ? ", rounded to " : ", ") + std::to_string(bits) + " bits";
+}
+
+Status CheckQuantization(const TunePlan& plan) {
+  constexpr int64_t kBits[] = {0, 2, 3, 4, 8};
+  if (std::ranges::find(kBits, plan.quantize_bits) == std::end(kBits)) {
+    return Status::InvalidArgument("quantize_bits is " + std::to_string(plan.quantize_bits) +
+                                   ": it must be 2, 3, 4 or 8, or 0 for weights as they are");
+  }
+  if (plan.quantize_group_size < 1 && plan.quantize_group_size != -1) {
+    return Status::InvalidArgument("quantize_group_size is " + std::to_string(plan.quantize_group_size) +
+                                   ": it must be 1 or more, or -1 for all inputs of a layer");
+  }
+  return Status::Ok();
+}
+
+Status CheckTrainsQuantised(const TunePlan& plan) {
+  if (plan.method == "full") {
+    return Status::InvalidArgument(
+        "quantised weights are not trained: choose the method lora or prompt, or an unquantised model");
+  }
+  if (IsOverRanks(plan)) {
+    return Status::Unsupported("a quantised model is trained on one rank only, not on " +
+                               std::to_string(plan.number_ranks) + ": choose number_ranks 1");
+  }
+  if (plan.device == "cuda") {
+    return Status::Unsupported("a quantised model is trained on the CPU only as yet: choose the device cpu");
+  }
+  return Status::Ok();
+}
+
 Status CheckParallel(const TunePlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const PluginInfo* plugin, FindPlugin(plan.plugin));
   ASSAY_RETURN_IF_ERROR(CheckPluginSuits(*plugin));
@@ -90,7 +133,7 @@ Status CheckParallel(const TunePlan& plan) {
     return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +
                                kOptimizerOverRanks + "'");
   }
-  return Status::Ok();
+  return plan.quantize_bits == 0 ? Status::Ok() : CheckTrainsQuantised(plan);
 }
 
 int64_t MicroBatches(const TunePlan& plan) {

@@ -17,6 +17,9 @@ struct LoraOptions {
   int64_t rank = 4;
   double alpha = 16;
   double dropout = 0.05;
+  /// The update is scaled by alpha / sqrt(rank) in place of alpha / rank (Kalajdzievski 2023, "A Rank Stabilization
+  /// Scaling Factor for Fine-Tuning with LoRA").
+  bool use_rslora = false;
   /// Matched against module paths as peft does: the whole path, or its last components.
   std::vector<std::string> target_modules = {"q_proj", "v_proj"};
   /// A peft adapter folder to start from; empty: A is drawn (Kaiming uniform), B is zero.
@@ -46,6 +49,10 @@ struct TunePlan : TrainingPlan {
   std::string method = "full";    ///< full | lora | prompt
   LoraOptions lora;
   PromptOptions prompt;
+  /// 2, 3, 4 or 8: the products of the layers have weights of so many bits, rounded to the nearest values when they are
+  /// loaded; 0: they are as the folder has them, which may be quantised itself.
+  int64_t quantize_bits = 0;
+  int64_t quantize_group_size = 128;  ///< inputs that share a scale; -1: all
 
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations
@@ -58,7 +65,17 @@ struct TunePlan : TrainingPlan {
 /// Pieces that a pipeline cuts batch_size into: rows one by one unless the knob says otherwise. 1 without stages.
 int64_t MicroBatches(const TunePlan& plan);
 
-/// Refuses, in one line, ranks, a plugin or knobs that a language model cannot be trained with.
+/// Whose weights these are, for results: "file" or "random", with the bits that a folder has them in (`stored_bits`),
+/// or that the plan rounds them to; 0: they are not quantised.
+std::string DescribeWeights(bool from_file, int64_t stored_bits, const TunePlan& plan);
+
+/// Refuses, in one line, bits and groups that weights are not quantised to.
+Status CheckQuantization(const TunePlan& plan);
+/// Refuses, in one line, how a quantised model cannot be trained.
+Status CheckTrainsQuantised(const TunePlan& plan);
+
+/// Refuses, in one line, ranks, a plugin or knobs that a language model cannot be trained with, with what the plan does
+/// to its weights.
 Status CheckParallel(const TunePlan& plan);
 
 inline constexpr double kAutoLossScale = -1;

@@ -22,7 +22,12 @@ TunePlan UnusualPlan() {
   plan.data_threads = 5;
   plan.response_template = "Answer:";
   plan.method = "lora";
-  plan.lora = {.rank = 8, .alpha = 32, .dropout = 0, .target_modules = {"q_proj", "o_proj"}, .adapter_dir = "/a"};
+  plan.lora = {.rank = 8,
+               .alpha = 32,
+               .dropout = 0,
+               .use_rslora = true,
+               .target_modules = {"q_proj", "o_proj"},
+               .adapter_dir = "/a"};
   plan.prompt = {.length = 4, .init = "text", .init_text = "Say", .init_ids = {7, 8}, .adapter_dir = "/p"};
   plan.batch_size = 2;
   plan.gradient_accumulation_steps = 4;
@@ -30,6 +35,8 @@ TunePlan UnusualPlan() {
   plan.dtype = "float16";
   plan.gradient_checkpointing = "auto";
   plan.loss_scale = "512";
+  plan.quantize_bits = 3;
+  plan.quantize_group_size = -1;
   plan.optimizer = "sgd";
   plan.learning_rate = 3e-4;
   plan.weight_decay = 0.1;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "launch/kubernetes/kubernetes_launcher.h"
 #include "launch/local_launcher.h"
 #include "launch/ray/ray_launcher.h"
 #include "launch/slurm_launcher.h"
@@ -32,11 +33,18 @@ Result<std::unique_ptr<Launcher>> OpenSlurm(const LauncherSettings& settings) {
                               .resources = settings.resources});
 }
 
+Result<std::unique_ptr<Launcher>> OpenKubernetes(const LauncherSettings& settings) {
+  return KubernetesLauncher::Open({.address = settings.address,
+                                   .cpus_per_rank = std::max<int64_t>(1, settings.cpus_per_rank),
+                                   .resources = settings.resources});
+}
+
 constexpr LauncherKind kKinds[] = {
     {"local", "processes of this machine", /*elsewhere=*/false, &OpenLocal},
     {"torchrun", "the same, started by torchrun", /*elsewhere=*/false, &OpenTorchrun},
     {"ray", "machines of a Ray cluster", /*elsewhere=*/true, &OpenRay},
     {"slurm", "machines of a Slurm cluster, whose partition --address names", /*elsewhere=*/true, &OpenSlurm},
+    {"kubernetes", "pods of a Kubernetes cluster", /*elsewhere=*/true, &OpenKubernetes},
 };
 
 }  // namespace

@@ -151,13 +151,17 @@ TEST_F(LocalLauncherTest, WhatIsNoEventDoesNoHarm) {
 }
 
 TEST_F(LocalLauncherTest, TicksWhileTheWorkerRuns) {
-  WriteWorker("sleep 0.4\n" + Print(WholeRun()));
+  WriteWorker("while ! [ -e " + Path("ticked") + " ]; do sleep 0.05; done\n" + Print(WholeRun()));
   int ticks = 0;
-  options_.on_tick = [&](const measure::LiveSample&) { ++ticks; };
+  options_.on_tick = [&](const measure::LiveSample&) {
+    if (++ticks == 10) {
+      EXPECT_TRUE(WriteFileAtomically(Path("ticked"), "").ok());
+    }
+  };
   options_.sample_hz = 50;
   const job::RunRecord record = Run();
-  EXPECT_GE(ticks, 2);
-  EXPECT_GE(record.samples.at("time_s").size(), 5U);
+  EXPECT_GE(ticks, 10);
+  EXPECT_GE(record.samples.at("time_s").size(), 3U) << "more than the first and the last";
 }
 
 TEST_F(LocalLauncherTest, AWorkerThatCannotStartIsAnErrorThatSaysWhatToDo) {
@@ -183,7 +187,7 @@ TEST_F(LocalLauncherTest, FindsTheWorkerByTheEnvironment) {
 TEST_F(LocalLauncherTest, CtrlCStopsTheWorkerAndKeepsItsEvents) {
   job::Step step;
   step.step = 2;
-  WriteWorker(Print({job::Started{}, job::Loaded{}, step}) + "\nexec sleep 30");
+  WriteWorker(Print({job::Started{}, job::Loaded{}, step}) + "\nexec sleep 3600");
   const auto interrupted_run = [this] {
     InstallInterruptHandler();
     options_.on_event = [](const job::Event& event) {
@@ -193,7 +197,7 @@ TEST_F(LocalLauncherTest, CtrlCStopsTheWorkerAndKeepsItsEvents) {
     };
     const auto record = RunWorker({}, options_);
     const bool as_expected = record.ok() && record->end == job::RunEnd::kInterrupted && record->events.size() == 3 &&
-                             record->wall_seconds < 10 && EndStatus(*record).code() == ErrorCode::kAborted;
+                             record->wall_seconds < 1800 && EndStatus(*record).code() == ErrorCode::kAborted;
     std::_Exit(as_expected ? 0 : 1);
   };
   EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(0), "");
@@ -206,17 +210,17 @@ TEST_F(LocalLauncherTest, AWorkerThatIgnoresCtrlCIsKilled) {
     options_.grace_seconds = 0.2;
     options_.on_event = [](const job::Event&) { std::raise(SIGINT); };
     const auto record = RunWorker({}, options_);
-    std::_Exit(record.ok() && record->end == job::RunEnd::kInterrupted && record->wall_seconds < 10 ? 0 : 1);
+    std::_Exit(record.ok() && record->end == job::RunEnd::kInterrupted ? 0 : 1);
   };
   EXPECT_EXIT(interrupted_run(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(LocalLauncherTest, ACancelledRunIsKilled) {
-  WriteWorker("exec sleep 30");
+  WriteWorker("exec sleep 3600");
   options_.cancelled = [] { return true; };
   const job::RunRecord record = Run();
   EXPECT_EQ(record.end, job::RunEnd::kKilled);
-  EXPECT_LT(record.wall_seconds, 20);
+  EXPECT_LT(record.wall_seconds, 1800);
 }
 
 TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
@@ -229,7 +233,7 @@ TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
     _exit(0);
   }
   const auto wait_for = [](const std::string& path) {
-    for (int i = 0; i < 1000 && !FileExists(path); ++i) {
+    for (int i = 0; i < 30'000 && !FileExists(path); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     return FileExists(path);
@@ -241,7 +245,7 @@ TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
 }
 
 TEST_F(LocalLauncherTest, AStoppedWorkerHasStoodStill) {
-  WriteWorker("(sleep 0.3; kill -CONT $$) &\nkill -STOP $$\n" + Print(WholeRun()));
+  WriteWorker("(sleep 1.5; kill -CONT $$) &\nkill -STOP $$\n" + Print(WholeRun()));
   options_.sample_hz = 50;
   const job::RunRecord record = Run();
   EXPECT_EQ(record.end, job::RunEnd::kDone);

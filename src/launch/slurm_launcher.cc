@@ -4,26 +4,16 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
 #include "base/files.h"
-#include "base/json.h"
 #include "base/subprocess.h"
 #include "base/terminal.h"
 #include "base/text.h"
-#include "launch/agent_reports.h"
-#include "launch/gather.h"
-#include "launch/line_folder.h"
-#include "launch/node_facts.h"
 #include "launch/worker_program.h"
 
 namespace assay::launch {
 namespace {
-
-constexpr char kAliveFile[] = "alive";
 
 /// What a program of Slurm's printed. An error is its own last words, one line.
 Result<std::string> RunSlurm(std::vector<std::string> argv, std::map<std::string, std::string> environment = {}) {
@@ -83,135 +73,46 @@ std::vector<std::string> ResourceOptions(const SlurmOptions& options, int64_t ra
   return words;
 }
 
-class SlurmSubmission : public Submission {
+/// Jobs by sbatch, squeue and scancel.
+class SlurmQueue : public BatchQueue {
  public:
-  SlurmSubmission(const job::Plan& plan, const LaunchOptions& options, std::string folder)
-      : plan_(plan),
-        options_(options),
-        folder_(std::move(folder)),
-        lines_(folder_ + "/lines"),
-        nodes_(static_cast<int>(job::TrainingOf(plan).number_nodes)),
-        reports_(plan, nodes_, OwnCommit(), options) {}
+  explicit SlurmQueue(SlurmOptions options) : options_(std::move(options)) {}
 
-  ~SlurmSubmission() override {
-    if (!ended_) {
-      Cancel();
-    }
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
-  Status Start(const SlurmOptions& slurm, const std::string& agent) {
-    ASSAY_RETURN_IF_ERROR(MakeDirectories(lines_.path()));
-    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(folder_ + "/plan.json", DumpJsonPretty(job::ToJson(plan_))));
-    ASSAY_RETURN_IF_ERROR(SayAlive());
-    const std::string script = folder_ + "/job.sh";
-    ASSAY_RETURN_IF_ERROR(
-        WriteFileAtomically(script, SlurmScript(job::TrainingOf(plan_), slurm, folder_, agent, options_.sample_hz)));
-    std::map<std::string, std::string> environment = options_.environment;
-    if (!options_.worker.empty()) {
-      environment["ASSAY_WORKER"] = options_.worker;
+  Result<std::string> Enqueue(const BatchJob& job) override {
+    const std::string script = job.folder + "/job.sh";
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(
+        script, SlurmScript(job::TrainingOf(job.plan), options_, job.folder, job.agent, job.options.sample_hz)));
+    std::map<std::string, std::string> environment = job.options.environment;
+    if (!job.options.worker.empty()) {
+      environment["ASSAY_WORKER"] = job.options.worker;
     }
     ASSAY_ASSIGN_OR_RETURN(const std::string answer, RunSlurm({"sbatch", "--parsable", script}, environment));
-    job_ = std::string(Trim(answer.substr(0, answer.find(';'))));
-    return Status::Ok();
+    return std::string(Trim(answer.substr(0, answer.find(';'))));
   }
 
-  Status Follow() override {
-    const double kStateSeconds = 1;
-    double state_at = 0;
-    while (!ended_) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-      Tick();
-      if (const double now = MonotonicSeconds(); now - state_at >= kStateSeconds) {
-        state_at = now;
-        ASSAY_RETURN_IF_ERROR(SayAlive());
-        ASSAY_RETURN_IF_ERROR(LookAtJob());
-      }
+  Result<BatchState> Look(const std::string& name) override {
+    using Phase = BatchState::Phase;
+    const Result<std::string> answer = RunSlurm({"squeue", "--noheader", "--jobs=" + name, "--format=%T|%r"});
+    const std::vector<std::string> words = Split(answer.ok() ? Trim(*answer) : "gone|", '|');
+    const std::string state = words.front().empty() ? "gone" : words.front();
+    const std::string& reason = words.back();
+    if (state == "PENDING") {
+      const bool never =
+          std::ranges::any_of(kNeverReasons, [&](const char* r) { return reason.find(r) != std::string::npos; });
+      return BatchState{never ? Phase::kNever : Phase::kWaiting, reason};
     }
-    return reports_.refused();
+    const bool running = state == "RUNNING" || state == "CONFIGURING" || state == "COMPLETING";
+    return running ? BatchState{Phase::kRunning} : BatchState{Phase::kEnded, state};
   }
 
-  void Cancel() override {
-    if (!job_.empty()) {
-      static_cast<void>(RunSlurm({"scancel", "--quiet", job_}));
-    }
-  }
-
-  job::RunRecord Outcome() override {
-    job::RunRecord record = Gather(plan_, reports_.TakeReports(), InterruptRequested(), MonotonicSeconds() - start_);
-    if (!never_.empty()) {
-      record.end = job::RunEnd::kInvalid;
-      record.reason = never_;
-    }
-    return record;
-  }
+  void Cancel(const std::string& name) override { static_cast<void>(RunSlurm({"scancel", "--quiet", name})); }
+  std::string Describe(const std::string& name) const override { return fmt::format("job {} of Slurm", name); }
 
  private:
-  void Tick() {
-    lines_.Read([this](std::string_view line) { reports_.Take(line); });
-    const bool unwanted =
-        InterruptRequested() || !reports_.refused().ok() || (options_.cancelled && options_.cancelled());
-    if (unwanted && !std::exchange(cancelled_, true)) {
-      Cancel();
-    }
-    if (options_.on_tick) {
-      options_.on_tick(reports_.Latest());
-    }
-    ended_ = ended_ || reports_.all_ended();
-  }
-
-  /// Agents end when nobody has touched this for a while.
-  Status SayAlive() { return WriteFileAtomically(folder_ + "/" + kAliveFile, UtcTimestamp() + "\n"); }
-
-  Status LookAtJob() {
-    const Result<std::string> answer = RunSlurm({"squeue", "--noheader", "--jobs=" + job_, "--format=%T|%r"});
-    const std::string state = answer.ok() ? std::string(Trim(*answer)) : "";
-    if (state.starts_with("PENDING|")) {
-      // Reasons that no time changes.
-      for (const char* reason : {"PartitionConfig", "BadConstraints", "PartitionNodeLimit", "ReqNodeNotAvail"}) {
-        if (state.find(reason) != std::string::npos) {
-          never_ = fmt::format("Slurm will not start job {}: {}", job_, state.substr(state.find('|') + 1));
-          ended_ = true;
-          Cancel();
-        }
-      }
-      return Status::Ok();
-    }
-    const bool running =
-        state.starts_with("RUNNING") || state.starts_with("CONFIGURING") || state.starts_with("COMPLETING");
-    absent_ = running ? 0 : absent_ + 1;
-    if (absent_ > kMostAbsent) {
-      Tick();
-      for (int node = 0; node < nodes_; ++node) {
-        reports_.Lose(node, fmt::format("job {} of Slurm ended as {}: {}", job_,
-                                        state.empty() ? "gone" : state.substr(0, state.find('|')), LastWords()));
-      }
-      ended_ = true;
-    }
-    return Status::Ok();
-  }
-
-  std::string LastWords() const {
-    const Result<std::string> log = ReadFile(folder_ + "/job.log");
-    const std::vector<std::string> lines = log.ok() ? Split(Trim(*log), '\n') : std::vector<std::string>();
-    return lines.empty() ? "it said nothing" : OneLine(lines.back());
-  }
-
-  static constexpr int kMostAbsent = 3;  // files of a shared folder may come later than the end of their job
-
-  const double start_ = MonotonicSeconds();
-  const job::Plan& plan_;
-  const LaunchOptions& options_;
-  const std::string folder_;
-  LineFolder lines_;
-  const int nodes_;
-  AgentReports reports_;
-  std::string job_;
-  std::string never_;
-  int absent_ = 0;
-  bool cancelled_ = false;
-  bool ended_ = false;
+  // That no time changes.
+  static constexpr const char* kNeverReasons[] = {"PartitionConfig", "BadConstraints", "PartitionNodeLimit",
+                                                  "ReqNodeNotAvail"};
+  const SlurmOptions options_;
 };
 
 }  // namespace
@@ -233,10 +134,12 @@ std::string SlurmScript(const job::TrainingPlan& plan, const SlurmOptions& optio
       "srun --kill-on-bad-exit=0 --export=ALL bash -c 'exec \"$0\" --node \"$SLURM_PROCID\" \"$@\"' {} --plan {} "
       "--lines "
       "{} --alive {} --sample-hz {} --meet \"$host:$port\" --job \"$SLURM_JOB_ID\"\n",
-      Quoted(agent), Quoted(folder + "/plan.json"), Quoted(folder + "/lines"), Quoted(folder + "/" + kAliveFile),
-      sample_hz);
+      Quoted(agent), Quoted(folder + "/plan.json"), Quoted(folder + "/lines"), Quoted(folder + "/alive"), sample_hz);
   return script;
 }
+
+SlurmLauncher::SlurmLauncher(SlurmOptions options, int slots)
+    : options_(std::move(options)), slots_(slots), queue_(std::make_unique<SlurmQueue>(options_)) {}
 
 Result<std::unique_ptr<Launcher>> SlurmLauncher::Open(SlurmOptions options) {
   std::vector<std::string> argv = {"sinfo", "--noheader", "--format=%C"};
@@ -260,14 +163,10 @@ Result<std::unique_ptr<Launcher>> SlurmLauncher::Open(SlurmOptions options) {
 }
 
 Result<std::unique_ptr<Submission>> SlurmLauncher::Submit(const job::Plan& plan, const LaunchOptions& options) {
-  const job::TrainingPlan& training = job::TrainingOf(plan);
-  if (training.number_nodes < 1 || training.number_ranks % training.number_nodes != 0) {
-    return Status::InvalidArgument(
-        fmt::format("{} ranks do not make {} machines of equally many", training.number_ranks, training.number_nodes));
-  }
+  ASSAY_RETURN_IF_ERROR(RanksOfMachine(job::TrainingOf(plan)).status());
   ASSAY_ASSIGN_OR_RETURN(const std::string agent, FindAgent());
-  auto submission = std::make_unique<SlurmSubmission>(plan, options, SharedFolder() + "/" + RandomUid());
-  ASSAY_RETURN_IF_ERROR(submission->Start(options_, agent));
+  auto submission = std::make_unique<BatchSubmission>(plan, options, *queue_, SharedFolder() + "/" + RandomUid());
+  ASSAY_RETURN_IF_ERROR(submission->Start(agent));
   return std::unique_ptr<Submission>(std::move(submission));
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "launch/batch_submission.h"
 #include "launch/launcher.h"
 
 namespace assay::launch {
@@ -32,10 +33,11 @@ class SlurmLauncher : public Launcher {
   Result<std::string> Ask(const std::vector<std::string>& command) override;
 
  private:
-  SlurmLauncher(SlurmOptions options, int slots) : options_(std::move(options)), slots_(slots) {}
+  SlurmLauncher(SlurmOptions options, int slots);
 
   const SlurmOptions options_;
   const int slots_;
+  const std::unique_ptr<BatchQueue> queue_;
 };
 
 /// The script of the batch job that runs `plan` in `folder`.

@@ -13,10 +13,8 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "job/lifeline.h"
-#include "launch/agent_reports.h"
-#include "launch/gather.h"
+#include "launch/agent_submission.h"
 #include "launch/line_folder.h"
-#include "launch/node_facts.h"
 #include "launch/rank_process.h"
 #include "launch/run_directory.h"
 #include "launch/worker_program.h"
@@ -29,34 +27,35 @@ std::string TorchrunProgram() {
   return named != nullptr && *named != '\0' ? named : "torchrun";
 }
 
-class TorchrunSubmission : public Submission {
+class TorchrunSubmission : public AgentSubmission {
  public:
   TorchrunSubmission(const job::Plan& plan, const LaunchOptions& options, RunDirectory directory)
-      : plan_(plan),
-        options_(options),
+      : AgentSubmission(plan, options, static_cast<int>(job::TrainingOf(plan).number_ranks)),
         directory_(std::move(directory)),
-        lines_(directory_.path() + "/lines"),
-        reports_(plan, static_cast<int>(job::TrainingOf(plan).number_ranks), OwnCommit(), options) {}
+        lines_(directory_.path() + "/lines") {}
 
   Status Start(const std::string& agent) {
     const std::string plan_file = directory_.path() + "/plan.json";
     ASSAY_RETURN_IF_ERROR(MakeDirectories(lines_.path()));
-    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(plan_file, DumpJsonPretty(job::ToJson(plan_))));
+    ASSAY_RETURN_IF_ERROR(WriteFileAtomically(plan_file, DumpJsonPretty(job::ToJson(plan()))));
     SubprocessOptions child;
     child.argv = {
-        TorchrunProgram(),  "--standalone", fmt::format("--nproc-per-node={}", job::TrainingOf(plan_).number_ranks),
+        TorchrunProgram(),  "--standalone", fmt::format("--nproc-per-node={}", job::TrainingOf(plan()).number_ranks),
         "--max-restarts=0", "--no-python",  agent,
         "--plan",           plan_file,      "--lines",
-        lines_.path(),      "--sample-hz",  fmt::format("{}", options_.sample_hz)};
-    child.environment = options_.environment;
+        lines_.path(),      "--sample-hz",  fmt::format("{}", options().sample_hz)};
+    child.environment = options().environment;
     child.environment[std::string(job::kLifelineVariable)] = "1";
-    if (!options_.worker.empty()) {
-      child.environment["ASSAY_WORKER"] = options_.worker;
+    if (!options().worker.empty()) {
+      child.environment["ASSAY_WORKER"] = options().worker;
     }
     child.lifeline = true;
     child.on_stdout_line = [this](std::string_view line) { tail_.Add(line); };
     child.on_stderr_line = [this](std::string_view line) { tail_.Add(line); };
-    child.on_tick = [this] { Tick(); };
+    child.on_tick = [this] {
+      ReadLines();
+      Tick(/*unwanted=*/false);  // an interruption reaches torchrun as a signal
+    };
     Result<Subprocess> process = Subprocess::Start(std::move(child));
     if (!process.ok()) {
       return Status::NotFound(
@@ -67,34 +66,18 @@ class TorchrunSubmission : public Submission {
   }
 
   Status Follow() override {
-    ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process_->Wait(options_.grace_seconds));
+    ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process_->Wait(options().grace_seconds));
     ReadLines();
-    ASSAY_RETURN_IF_ERROR(reports_.refused());
-    for (int rank = 0; rank < job::TrainingOf(plan_).number_ranks; ++rank) {
-      reports_.Lose(rank, fmt::format("torchrun ended with {}: {}", end.Describe(), LastLine()));
-    }
+    ASSAY_RETURN_IF_ERROR(reports().refused());
+    LoseAll(fmt::format("torchrun ended with {}: {}", end.Describe(), LastLine()));
     return Status::Ok();
   }
 
   void Cancel() override { process_->Kill(SIGKILL); }
 
-  job::RunRecord Outcome() override {
-    return Gather(plan_, reports_.TakeReports(), InterruptRequested(), MonotonicSeconds() - start_);
-  }
-
  private:
   void ReadLines() {
-    lines_.Read([this](std::string_view line) { reports_.Take(line); });
-  }
-
-  void Tick() {
-    ReadLines();
-    if (!reports_.refused().ok() || (options_.cancelled && options_.cancelled())) {
-      Cancel();
-    }
-    if (options_.on_tick) {
-      options_.on_tick(reports_.Latest());
-    }
+    lines_.Read([this](std::string_view line) { reports().Take(line); });
   }
 
   std::string LastLine() const {
@@ -102,12 +85,8 @@ class TorchrunSubmission : public Submission {
     return lines.empty() ? "it said nothing" : lines.back();
   }
 
-  const double start_ = MonotonicSeconds();
-  const job::Plan& plan_;
-  const LaunchOptions& options_;
   const RunDirectory directory_;
   LineFolder lines_;
-  AgentReports reports_;
   Tail tail_;
   std::optional<Subprocess> process_;
 };

@@ -7,6 +7,8 @@
 
 #include "base/files.h"
 
+extern char** environ;
+
 namespace assay::launch {
 
 namespace {
@@ -56,6 +58,24 @@ Result<std::string> FindProgram(const job::Plan& plan) {
   }
   return MayBeRun(named) ? Result<std::string>(named)
                          : Status::NotFound(fmt::format("cannot start {}: there is no such program", named));
+}
+
+std::map<std::string, std::string> VariablesElsewhere(const LaunchOptions& options) {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (text.starts_with("ASSAY_") && equals != std::string_view::npos) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  if (!options.worker.empty()) {
+    variables["ASSAY_WORKER"] = options.worker;
+  }
+  for (const auto& [name, value] : options.environment) {
+    variables[name] = value;
+  }
+  return variables;
 }
 
 }  // namespace assay::launch

@@ -1,10 +1,12 @@
 // Where the programs of a run are on this machine.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "base/status.h"
 #include "job/plan.h"
+#include "launch/launcher.h"
 
 namespace assay::launch {
 
@@ -14,5 +16,7 @@ Result<std::string> FindWorker();
 Result<std::string> FindProgram(const job::Plan& plan);
 /// `assay-agent` beside our own program.
 Result<std::string> FindAgent();
+/// The environment of a run whose machines do not have ours: our own ASSAY_ variables, and what `options` says.
+std::map<std::string, std::string> VariablesElsewhere(const LaunchOptions& options);
 
 }  // namespace assay::launch

@@ -37,6 +37,7 @@ constexpr std::array kConditions = {
     Condition{"settings", "settings", Within::kAll},
     Condition{"isa", "kernels", Within::kPoint},
     Condition{"threads", "threads", Within::kPoint},
+    Condition{"libraries", "libraries", Within::kPoint},
     Condition{"weights", "weights", Within::kAll},
     Condition{"model_hash", "model content", Within::kModel},
     Condition{"tokenizer_hash", "tokenizer content", Within::kModel},
@@ -69,7 +70,7 @@ std::string GroupOf(const Measurement& measurement, const Declared& declared, Wi
 bool Separates(const Condition& condition, std::span<const Measurement> measurements, const Declared& declared) {
   std::map<std::string, std::string> value_of;
   return std::any_of(measurements.begin(), measurements.end(), [&](const Measurement& measurement) {
-    const std::string value = ProvenanceOf(measurement, condition.key);
+    const std::string& value = ProvenanceOf(measurement, condition.key);
     return !value.empty() &&
            value_of.try_emplace(GroupOf(measurement, declared, condition.within), value).first->second != value;
   });
@@ -98,8 +99,8 @@ std::vector<std::string> SeparatingConditions(std::span<const Measurement> measu
 Conditions ConditionsOf(const Measurement& measurement, const std::vector<std::string>& keys) {
   Conditions conditions;
   for (const std::string& key : keys) {
-    if (std::string value = ProvenanceOf(measurement, key); !value.empty()) {
-      conditions.emplace(key, std::move(value));
+    if (const std::string& value = ProvenanceOf(measurement, key); !value.empty()) {
+      conditions.emplace(key, value);
     }
   }
   return conditions;
@@ -118,9 +119,10 @@ std::optional<std::string_view> ConditionLabel(std::string_view key) {
   return found == kConditions.end() ? std::nullopt : std::optional(found->label);
 }
 
-std::string ProvenanceOf(const Measurement& measurement, std::string_view key) {
+const std::string& ProvenanceOf(const Measurement& measurement, std::string_view key) {
+  static const std::string kNone;
   const auto found = measurement.provenance.find(std::string(key));
-  return found == measurement.provenance.end() ? "" : found->second;
+  return found == measurement.provenance.end() ? kNone : found->second;
 }
 
 bool WasStarved(const Measurement& run) {

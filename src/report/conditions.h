@@ -36,8 +36,8 @@ bool Agree(const Conditions& a, const Conditions& b);
 /// What a table calls the condition ("data" for data_hash); nothing when `key` is none.
 std::optional<std::string_view> ConditionLabel(std::string_view key);
 
-/// A provenance entry; empty when there is none.
-std::string ProvenanceOf(const samplestore::Measurement& measurement, std::string_view key);
+/// A provenance entry, as long as `measurement` is there; empty when there is none.
+const std::string& ProvenanceOf(const samplestore::Measurement& measurement, std::string_view key);
 
 /// The run waited for a processor for more than a tenth of its time: it is slower than the machine.
 bool WasStarved(const samplestore::Measurement& run);

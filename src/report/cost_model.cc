@@ -39,9 +39,26 @@ std::optional<double> BatchOf(const ResultSet& results, const Configuration& con
       configuration.At(results.declared().PropertyOf(configuration.coordinates, experiment::Role::kBatchSize)));
 }
 
+/// What was measured of those points that have a batch size and a value.
 struct Samples {
+  std::vector<const Configuration*> points;
   std::vector<double> batch;
   std::vector<double> value;
+
+  void Add(const Configuration* point, double batch_size, double measured) {
+    points.push_back(point);
+    batch.push_back(batch_size);
+    value.push_back(measured);
+  }
+  Samples Without(const Configuration* left_out) const {
+    Samples others;
+    for (size_t i = 0; i < points.size(); ++i) {
+      if (points[i] != left_out) {
+        others.Add(points[i], batch[i], value[i]);
+      }
+    }
+    return others;
+  }
 };
 
 Samples SamplesOf(const ResultSet& results, const std::vector<const Configuration*>& points, const Metric* metric) {
@@ -50,8 +67,7 @@ Samples SamplesOf(const ResultSet& results, const std::vector<const Configuratio
     const std::optional<double> batch = BatchOf(results, *point);
     const std::optional<Estimate> estimate = metric == nullptr ? std::nullopt : EstimateOf(*point, *metric);
     if (batch && estimate) {
-      samples.batch.push_back(*batch);
-      samples.value.push_back(estimate->value);
+      samples.Add(point, *batch, estimate->value);
     }
   }
   return samples;
@@ -87,14 +103,17 @@ std::vector<std::vector<const Configuration*>> SeriesOverBatch(const ResultSet& 
 
 /// Of the first valid run that tells how many samples its steps had; 1 when none does.
 double SamplesPerBatch(const ResultSet& results, const std::vector<const Configuration*>& points) {
+  const auto steps_of = results.TargetsOf(MetricKind::kSteps);
+  const auto rate_of = results.TargetsOf(MetricKind::kSampleRate);
+  const auto seconds_of = results.TargetsOf(MetricKind::kSampleSeconds);
+  const auto samples_of = results.TargetsOf(MetricKind::kSamples);
   for (const Configuration* point : points) {
     const std::optional<double> batch = BatchOf(results, *point);
     for (const samplestore::Measurement* run : point->CountedRuns()) {
-      const auto number = [&](MetricKind kind) { return NumberOf(results.declared(), *run, kind); };
-      const std::optional<double> steps = number(MetricKind::kSteps);
-      const std::optional<double> rate = number(MetricKind::kSampleRate);
-      const std::optional<double> seconds = number(MetricKind::kSampleSeconds);
-      const std::optional<double> samples = rate && seconds ? *rate * *seconds : number(MetricKind::kSamples);
+      const std::optional<double> steps = NumberOf(steps_of, *run);
+      const std::optional<double> rate = NumberOf(rate_of, *run);
+      const std::optional<double> seconds = NumberOf(seconds_of, *run);
+      const std::optional<double> samples = rate && seconds ? *rate * *seconds : NumberOf(samples_of, *run);
       if (batch && steps && samples && *steps * *batch > 0) {
         return std::max(1.0, std::round(*samples / (*steps * *batch)));
       }
@@ -232,10 +251,9 @@ std::vector<Foretold> ForetellByOthers(const ResultSet& results, const std::vect
     if (line.sizes < kFewestForFit) {
       continue;
     }
+    const Samples all = SamplesOf(results, line.points, step);
     for (const Configuration* point : line.points) {
-      std::vector<const Configuration*> others = line.points;
-      std::erase(others, point);
-      const Samples samples = SamplesOf(results, others, step);
+      const Samples samples = all.Without(point);
       const auto fit = measure::FitLine(samples.batch, samples.value);
       const std::optional<double> batch = BatchOf(results, *point);
       if (fit && batch) {

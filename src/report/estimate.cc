@@ -63,6 +63,16 @@ bool Apart(const Estimate& a, const Estimate& b) {
   return a.has_interval() && b.has_interval() && (a.low > b.high || b.low > a.high);
 }
 
+Estimate MeanOfRuns(std::span<const double> values) {
+  const measure::MeanEstimate runs = measure::MeanInterval(values);
+  if (!runs.has_interval()) {
+    return {runs.mean, runs.mean, runs.mean, Basis::kNone, values.size()};
+  }
+  Estimate estimate{runs.mean, runs.interval.low, runs.interval.high, Basis::kRuns, values.size()};
+  AddError(estimate, runs.half_width(), static_cast<double>(values.size() - 1));
+  return estimate;
+}
+
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric) {
   std::vector<double> values;
   const Measurement* last = nullptr;
@@ -78,13 +88,10 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
   if (values.size() == 1) {
     return OneRun(*last, metric, values.front());
   }
-  const measure::MeanEstimate runs = measure::MeanInterval(values);
-  if (!runs.has_interval()) {
-    return Estimate{runs.mean, runs.mean, runs.mean, Basis::kNone, values.size()};
+  Estimate estimate = MeanOfRuns(values);
+  if (metric.IsNeverNegative()) {
+    estimate.low = std::max(0.0, estimate.low);
   }
-  const double low = metric.IsNeverNegative() ? std::max(0.0, runs.interval.low) : runs.interval.low;
-  Estimate estimate{runs.mean, low, runs.interval.high, Basis::kRuns, values.size()};
-  AddError(estimate, runs.half_width(), static_cast<double>(values.size() - 1));
   return estimate;
 }
 
@@ -97,11 +104,11 @@ std::string SpreadText(const Estimate& estimate) {
              : fmt::format("{} to {}", Readable(estimate.low), Readable(estimate.high));
 }
 
-std::string SampleText(const Estimate& estimate) {
-  if (estimate.basis != Basis::kReported) {
-    return fmt::format("n {}", estimate.samples);
-  }
-  return estimate.samples > 0 ? Count(estimate.samples, "step") : "n 1";
+std::string SureText(const Estimate& estimate) {
+  const bool are_steps = estimate.basis == Basis::kReported && estimate.samples > 0;
+  const std::string samples =
+      are_steps ? Count(estimate.samples, "step") : fmt::format("n {}", std::max<size_t>(estimate.samples, 1));
+  return estimate.has_interval() ? fmt::format("{}, {}", SpreadText(estimate), samples) : samples;
 }
 
 std::string IntervalText(const Estimate& estimate) {

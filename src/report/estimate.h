@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "measure/significance.h"
@@ -37,6 +38,9 @@ measure::UncertainMean LogarithmOf(const Estimate& estimate);
 /// The two intervals exist and share no point.
 bool Apart(const Estimate& a, const Estimate& b);
 
+/// The mean of values of so many runs, at least one, with Student's interval from three on.
+Estimate MeanOfRuns(std::span<const double> values);
+
 /// The mean of `metric` over the runs that count (Configuration::CountedRuns), with Student's interval from three runs
 /// on; of one run its own interval, where it has one that stands on steps enough (measure/statistics.h). Nothing when
 /// none has the metric.
@@ -46,8 +50,8 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
 /// side, since it ends where nothing can lie beyond.
 std::string SpreadText(const Estimate& estimate);
 
-/// What a value is of, in the space of a cell: "n 3", or "24 steps" where one run's own interval stands beside it.
-std::string SampleText(const Estimate& estimate);
+/// How sure a value is, in the space of a cell: "±12.4, n 3", "±12.4, 24 steps" of one run's own interval, "n 1".
+std::string SureText(const Estimate& estimate);
 
 /// "95 % interval 1,201 to 1,267 over 3 runs"; "one run, no interval".
 std::string IntervalText(const Estimate& estimate);

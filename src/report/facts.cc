@@ -92,7 +92,7 @@ std::string WhenText(const ResultSet& results) {
 std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key) {
   std::vector<std::string> values;
   for (const Measurement& measurement : results.measurements()) {
-    const std::string value = ProvenanceOf(measurement, key);
+    const std::string& value = ProvenanceOf(measurement, key);
     if (std::find(values.begin(), values.end(), value) == values.end()) {
       values.push_back(value);
     }

@@ -207,11 +207,16 @@ std::optional<Finding> MostMemory(const ResultSet& results, const std::vector<Me
 }
 
 std::optional<Finding> Padding(const ResultSet& results) {
+  const auto real_targets = results.TargetsOf(MetricKind::kRealTokens);
+  const auto padded_targets = results.TargetsOf(MetricKind::kPaddedTokens);
+  if (real_targets.empty() || padded_targets.empty()) {
+    return std::nullopt;
+  }
   double real = 0;
   double padded = 0;
   for (const Measurement& run : results.measurements()) {
-    const std::optional<double> run_real = NumberOf(results.declared(), run, MetricKind::kRealTokens);
-    const std::optional<double> run_padded = NumberOf(results.declared(), run, MetricKind::kPaddedTokens);
+    const std::optional<double> run_real = NumberOf(real_targets, run);
+    const std::optional<double> run_padded = NumberOf(padded_targets, run);
     if (run.outcome == Outcome::kValid && run_real && run_padded) {
       real += *run_real;
       padded += *run_padded;

@@ -144,6 +144,7 @@ TEST(HtmlReportTest, PartsOfMemoryAndTimeStandBesideWhatWasPredicted) {
   for (const char* cell : {">2,048</td>", ">1,946</td>", ">-5.0</td>", ">330</td>"}) {
     EXPECT_THAT(memory, HasSubstr(cell));
   }
+  EXPECT_THAT(memory, HasSubstr("<td class=\"n\">1</td>")) << "of how many runs they are";
   EXPECT_THAT(memory, Not(HasSubstr("buckets"))) << "a column of zeros says nothing";
   EXPECT_EQ(CountOf(memory, "<tr>"), 2u) << "a run without a ledger has no row";
   const std::string time = SectionOf(html, "Where the time goes");

@@ -83,7 +83,7 @@ std::optional<Metric> Resolve(const MetricSpec& spec, const ResultSet& results) 
                   .unit = std::move(unit),
                   .steps = steps.empty() ? "" : steps.front()->name};
   };
-  for (const experiment::TargetSpec* target : experiment::TargetsOf(results.declared().all(), spec.kind)) {
+  for (const experiment::TargetSpec* target : results.TargetsOf(spec.kind)) {
     const auto has = [&](const Measurement& m) {
       // Without a GPU its values are 0, which says nothing.
       const std::optional<double> number = NumberOf(m, target->name);
@@ -119,8 +119,8 @@ std::vector<Metric> OtherMetrics(const ResultSet& results) {
 
 }  // namespace
 
-std::optional<double> NumberOf(const Measurement& measurement, std::string_view property) {
-  const auto found = measurement.properties.find(std::string(property));
+std::optional<double> NumberOf(const Measurement& measurement, const std::string& property) {
+  const auto found = measurement.properties.find(property);
   if (found == measurement.properties.end()) {
     return std::nullopt;
   }
@@ -135,9 +135,8 @@ std::optional<double> NumberOf(const Measurement& measurement, std::string_view 
   return std::isfinite(number) ? std::optional(number) : std::nullopt;
 }
 
-std::optional<double> NumberOf(const Declared& declared, const Measurement& measurement,
-                               experiment::Quantity quantity) {
-  for (const experiment::TargetSpec* target : experiment::TargetsOf(declared.all(), quantity)) {
+std::optional<double> NumberOf(std::span<const experiment::TargetSpec* const> targets, const Measurement& measurement) {
+  for (const experiment::TargetSpec* target : targets) {
     if (const std::optional<double> number = NumberOf(measurement, target->name)) {
       return number;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,11 +44,11 @@ std::vector<Metric> ResolveMetrics(const ResultSet& results);
 const Metric* FindMetric(const std::vector<Metric>& metrics, MetricKind kind);
 
 /// A target property as a finite number; Booleans count as 0 and 1.
-std::optional<double> NumberOf(const samplestore::Measurement& measurement, std::string_view property);
+std::optional<double> NumberOf(const samplestore::Measurement& measurement, const std::string& property);
 
-/// The first target of that quantity, in the order of the catalogue, that the measurement has.
-std::optional<double> NumberOf(const Declared& declared, const samplestore::Measurement& measurement,
-                               experiment::Quantity quantity);
+/// The first of these targets that the measurement has.
+std::optional<double> NumberOf(std::span<const experiment::TargetSpec* const> targets,
+                               const samplestore::Measurement& measurement);
 
 /// Leaves of the series the single numbers that metrics may be computed from: the rest is for who looks at one run.
 void CondenseSeries(samplestore::Measurement& measurement);

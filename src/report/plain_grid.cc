@@ -1,7 +1,5 @@
 #include "report/plain_grid.h"
 
-#include <fmt/format.h>
-
 namespace assay::report {
 
 void OpenGrid(Markup& html, std::string_view label, std::string_view first, std::span<const GridColumn> columns) {
@@ -21,8 +19,8 @@ void CloseGrid(Markup& html) {
   html.Close().Close().Close();
 }
 
-void WriteNumberCell(Markup& html, const std::string& text, double value) {
-  html.Element("td", text, {{"class", "n"}, {"data-v", fmt::format("{}", value)}});
+void WriteNumberCell(Markup& html, std::string_view text) {
+  html.Element("td", text, {{"class", "n"}});
 }
 
 void WriteEmptyCell(Markup& html) {

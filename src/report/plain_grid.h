@@ -21,8 +21,7 @@ void OpenGrid(Markup& html, std::string_view label, std::string_view first, std:
 /// Closes what OpenGrid opened.
 void CloseGrid(Markup& html);
 
-/// `text` for people and `value` for scripts.
-void WriteNumberCell(Markup& html, const std::string& text, double value);
+void WriteNumberCell(Markup& html, std::string_view text);
 
 /// A dash, where there is no number.
 void WriteEmptyCell(Markup& html);

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "base/text.h"
+#include "report/breakdown.h"
 #include "report/format.h"
-#include "report/metric.h"
 
 namespace assay::report {
 namespace {
@@ -55,17 +56,10 @@ std::vector<Configurations> GroupsOf(const ResultSet& results, const std::vector
   return groups;
 }
 
-std::string MeanText(const Configuration* configuration, const OwnColumn& column) {
-  double sum = 0;
-  size_t count = 0;
-  for (const samplestore::Measurement* run :
-       configuration == nullptr ? std::vector<const samplestore::Measurement*>() : configuration->CountedRuns()) {
-    if (const std::optional<double> value = NumberOf(*run, column.target)) {
-      sum += *value;
-      ++count;
-    }
-  }
-  return count == 0 ? "\u2013" : Readable(column.factor * sum / static_cast<double>(count));
+std::string OwnText(const Configuration& configuration, const OwnColumn& column) {
+  const experiment::BreakdownColumn asked{.label = "", .unit = "", .target = column.target, .factor = column.factor};
+  const std::optional<Estimate> estimate = EstimateOf(configuration, asked);
+  return estimate ? fmt::format("{} ({})", Readable(estimate->value), SureText(*estimate)) : "\u2013";
 }
 
 std::string TitleOf(const ResultSet& results, const std::string& title, const Configuration& first,
@@ -80,6 +74,11 @@ std::string TitleOf(const ResultSet& results, const std::string& title, const Co
 }  // namespace
 
 std::vector<PublishedTable> BesidePublished(const ResultSet& results, const PublishedFigures& published) {
+  if (published.own.empty()) {
+    PublishedTable table{.title = published.title, .rows = {}};
+    std::ranges::transform(published.rows, std::back_inserter(table.rows), &experiment::PublishedRow::cells);
+    return {std::move(table)};
+  }
   const std::vector<std::string> others = OtherProperties(results, published.rows);
   std::vector<Configurations> groups = GroupsOf(results, published.rows, others);
   if (groups.empty()) {
@@ -93,7 +92,7 @@ std::vector<PublishedTable> BesidePublished(const ResultSet& results, const Publ
       std::vector<std::string>& cells = table.rows.emplace_back(row.cells);
       const auto found = std::ranges::find_if(group, [&](const auto* ours) { return IsAt(*ours, row.point); });
       for (const OwnColumn& column : published.own) {
-        cells.push_back(MeanText(found == group.end() ? nullptr : *found, column));
+        cells.push_back(found == group.end() ? "\u2013" : OwnText(**found, column));
       }
     }
   }

@@ -38,8 +38,8 @@ TEST(PublishedTest, WhatTwoHostsMeasuredStandsInTwoTables) {
   for (const PublishedTable& table : tables) {
     const bool server = table.title.find("host server") != std::string::npos;
     EXPECT_THAT(table.title, HasSubstr(server ? "theirs; here: host server" : "theirs; here: host laptop"));
-    EXPECT_THAT(table.rows, ElementsAre(ElementsAre("torch_ddp", "20", server ? "200" : "\u2013"),
-                                        ElementsAre("gemini", "20", server ? "\u2013" : "20.0")));
+    EXPECT_THAT(table.rows, ElementsAre(ElementsAre("torch_ddp", "20", server ? "200 (n 1)" : "\u2013"),
+                                        ElementsAre("gemini", "20", server ? "\u2013" : "20.0 (n 1)")));
   }
 }
 
@@ -51,10 +51,11 @@ TEST(PublishedTest, OtherRanksAreAnotherTable) {
 }
 
 TEST(PublishedTest, OursIsTheMeanOfAllRuns) {
-  const auto tables = TablesOf({RunOf("torch_ddp", 100), RunOf("torch_ddp", 120)});
+  const auto tables = TablesOf({RunOf("torch_ddp", 99), RunOf("torch_ddp", 100), RunOf("torch_ddp", 101)});
   ASSERT_THAT(tables, SizeIs(1));
   EXPECT_EQ(tables[0].title, "theirs");
-  EXPECT_THAT(tables[0].rows[0], ElementsAre("torch_ddp", "20", "220"));
+  // t(2) = 4.303, s = 2, n = 3.
+  EXPECT_THAT(tables[0].rows[0], ElementsAre("torch_ddp", "20", "200 (\u00b14.97, n 3)"));
 }
 
 TEST(PublishedTest, WhatWasPublishedIsShownWithoutAnyOfOurs) {

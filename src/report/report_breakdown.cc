@@ -11,8 +11,34 @@
 namespace assay::report {
 namespace {
 
+/// Of how many runs the values of a row are: "3", or "1 to 3" where some have not all of them.
+std::string RunsOf(const std::vector<std::optional<Estimate>>& row) {
+  size_t fewest = 0;
+  size_t most = 0;
+  for (const std::optional<Estimate>& estimate : row) {
+    if (estimate) {
+      fewest = fewest == 0 ? estimate->samples : std::min(fewest, estimate->samples);
+      most = std::max(most, estimate->samples);
+    }
+  }
+  return fewest == most ? fmt::format("{}", most) : fmt::format("{} to {}", fewest, most);
+}
+
+void WriteCell(Markup& html, const std::optional<Estimate>& estimate, bool is_difference) {
+  if (!estimate) {
+    WriteEmptyCell(html);
+    return;
+  }
+  html.Open("td", {{"class", "n"}});
+  html.Text(is_difference ? fmt::format("{:+.1f}", estimate->value) : Readable(estimate->value));
+  if (estimate->has_interval()) {
+    html.Text(" ").Element("small", SpreadText(*estimate), {{"title", IntervalText(*estimate)}});
+  }
+  html.Close();
+}
+
 void WriteBreakdown(Markup& html, const BreakdownTable& table, const ResultSet& results) {
-  std::vector<GridColumn> headings;
+  std::vector<GridColumn> headings = {{"runs", ""}};
   std::ranges::transform(table.columns, std::back_inserter(headings), [](const experiment::BreakdownColumn& column) {
     return GridColumn{column.label, column.unit};
   });
@@ -20,19 +46,15 @@ void WriteBreakdown(Markup& html, const BreakdownTable& table, const ResultSet& 
   html.Element("p", table.breakdown->text);
   OpenGrid(html, table.breakdown->title, "configuration", headings);
   size_t rows = 0;
-  for (const Configuration& row : results.configurations()) {
-    const auto& values = table.values[row.index];
-    if (values.empty() || ++rows > kMostRows) {
+  for (const Configuration& configuration : results.configurations()) {
+    const auto& row = table.rows[configuration.index];
+    if (row.empty() || ++rows > kMostRows) {
       continue;
     }
-    html.Open("tr").Element("td", results.Label(row, " \u00b7 "), {{"class", "series"}});
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i]) {
-        const bool is_difference = !table.columns[i].relative_to.empty();
-        WriteNumberCell(html, is_difference ? fmt::format("{:+.1f}", *values[i]) : Readable(*values[i]), *values[i]);
-      } else {
-        WriteEmptyCell(html);
-      }
+    html.Open("tr").Element("td", results.Label(configuration, " \u00b7 "), {{"class", "series"}});
+    WriteNumberCell(html, RunsOf(row));
+    for (size_t i = 0; i < row.size(); ++i) {
+      WriteCell(html, row[i], !table.columns[i].relative_to.empty());
     }
     html.Close();
   }

@@ -26,18 +26,16 @@ std::string InMilliseconds(double value, const measure::Interval& interval) {
 void WriteLine(Markup& html, const CostLine& line) {
   html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "series"}});
   const measure::LinearFit& fit = line.step_seconds;
-  WriteNumberCell(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)),
-                  line.largest_batch);
-  WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
-  WriteNumberCell(html, InMilliseconds(fit.slope, fit.slope_interval), fit.slope);
-  WriteNumberCell(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013", line.limit_throughput());
-  WriteNumberCell(html, fmt::format("{}", line.sizes), static_cast<double>(line.sizes));
+  WriteNumberCell(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)));
+  WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval));
+  WriteNumberCell(html, InMilliseconds(fit.slope, fit.slope_interval));
+  WriteNumberCell(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013");
+  WriteNumberCell(html, fmt::format("{}", line.sizes));
   const bool fitted = line.sizes >= kFewestForFit && std::isfinite(fit.r_squared);
-  WriteNumberCell(html, fitted ? fmt::format("{:.4f}", fit.r_squared) : "\u2013",
-                  fitted ? fit.r_squared : std::nan(""));
+  WriteNumberCell(html, fitted ? fmt::format("{:.4f}", fit.r_squared) : "\u2013");
   if (line.memory_gib) {
-    WriteNumberCell(html, Readable(line.memory_gib->intercept), line.memory_gib->intercept);
-    WriteNumberCell(html, Readable(1024 * line.memory_gib->slope), line.memory_gib->slope);
+    WriteNumberCell(html, Readable(line.memory_gib->intercept));
+    WriteNumberCell(html, Readable(1024 * line.memory_gib->slope));
   } else {
     WriteEmptyCell(html);
     WriteEmptyCell(html);
@@ -74,11 +72,10 @@ void WriteFixedCosts(Markup& html, const ResultSet& results, const std::vector<C
   for (const FixedCost& row : rows | std::views::take(kMostRows)) {
     const measure::LinearFit& fit = row.line->step_seconds;
     html.Open("tr").Element("td", row.line->label, {{"class", "series"}});
-    WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval), fit.intercept);
-    WriteNumberCell(html, InMilliseconds(row.beyond_seconds, {0, row.beyond_seconds + row.half_width_seconds}),
-                    row.beyond_seconds);
-    WriteNumberCell(html, Readable(1000 * row.published_seconds), row.published_seconds);
-    WriteNumberCell(html, Readable(1000 * row.scaled_seconds), row.scaled_seconds);
+    WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval));
+    WriteNumberCell(html, InMilliseconds(row.beyond_seconds, {0, row.beyond_seconds + row.half_width_seconds}));
+    WriteNumberCell(html, Readable(1000 * row.published_seconds));
+    WriteNumberCell(html, Readable(1000 * row.scaled_seconds));
     html.Close();
   }
   CloseGrid(html);

@@ -1,24 +1,37 @@
 // Figures that somebody else published, apart from ours.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "report/published.h"
 #include "report/report_sections.h"
 
 namespace assay::report {
 namespace {
 
+/// Whether a column is of numbers: texts stand at its left and go over several lines.
+bool IsNumeric(const PublishedTable& table, size_t column) {
+  return std::ranges::all_of(table.rows, [&](const std::vector<std::string>& row) {
+    const std::string_view cell = column < row.size() ? row[column] : std::string_view();
+    return cell.empty() || cell == "\u2013" ||
+           std::string_view("0123456789+-.").find(cell.front()) != std::string_view::npos;
+  });
+}
+
 void WritePublishedTable(Markup& html, const experiment::PublishedFigures& published, const PublishedTable& table) {
   html.Element("h3", table.title).Element("p", published.note);
   html.Open("div", {{"class", "scroll"}, {"role", "region"}, {"aria-label", table.title}, {"tabindex", "0"}});
   html.Open("table", {{"class", "grid"}}).Open("thead").Open("tr");
-  for (const std::string& column : published.columns) {
-    html.Element("th", column, {{"scope", "col"}, {"class", &column == &published.columns.front() ? "" : "n"}});
+  const auto class_of = [&](size_t column) { return column == 0 ? "series" : IsNumeric(table, column) ? "n" : ""; };
+  for (size_t column = 0; column < published.columns.size(); ++column) {
+    html.Element("th", published.columns[column], {{"scope", "col"}, {"class", column == 0 ? "" : class_of(column)}});
   }
   html.Close().Close().Open("tbody");
   for (const std::vector<std::string>& row : table.rows) {
     html.Open("tr");
-    for (const std::string& cell : row) {
-      html.Element("td", cell, {{"class", &cell == &row.front() ? "series" : "n"}});
+    for (size_t column = 0; column < row.size(); ++column) {
+      html.Element("td", row[column], {{"class", class_of(column)}});
     }
     html.Close();
   }
@@ -36,7 +49,7 @@ void WritePublished(Markup& html, const ReportContent& content) {
   if (all.empty()) {
     return;
   }
-  html.Open("section", {{"id", "published"}}).Element("h2", "Published by others");
+  html.Open("section", {{"id", "published"}}).Element("h2", "Beside the measurements");
   size_t tables = 0;
   for (const experiment::PublishedFigures& published : all) {
     for (const PublishedTable& table : BesidePublished(content.results, published)) {

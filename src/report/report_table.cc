@@ -67,10 +67,8 @@ void WriteValueCell(Markup& html, const std::optional<Estimate>& estimate, const
     html.Element("td", "\u2013", {{"class", "n none"}});
     return;
   }
-  html.Open("td", {{"class", "n"}}).Text(metric.Text(estimate->value));
-  const std::string spread = estimate->has_interval() ? SpreadText(*estimate) + ", " : "";
-  html.Text(" ").Element("small", spread + SampleText(*estimate), {{"title", IntervalText(*estimate)}});
-  html.Close();
+  html.Open("td", {{"class", "n"}}).Text(metric.Text(estimate->value)).Text(" ");
+  html.Element("small", SureText(*estimate), {{"title", IntervalText(*estimate)}}).Close();
 }
 
 void WriteRow(Markup& html, const ReportContent& content, const Configuration& configuration) {

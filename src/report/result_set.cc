@@ -43,6 +43,10 @@ std::string OverriddenParameters(std::string_view experiment, std::string_view i
   return std::string(id);
 }
 
+const std::string& Name(const std::pair<const std::string, Value>& property) {
+  return property.first;
+}
+
 void SetParameters(std::string_view experiment, std::string_view id, space::Entity& coordinates) {
   if (std::string parameters = OverriddenParameters(experiment, id); !parameters.empty()) {
     coordinates.emplace(kParameters, std::move(parameters));
@@ -72,13 +76,13 @@ std::vector<const Measurement*> Configuration::ValidRuns() const {
 }
 
 std::vector<const Measurement*> Configuration::CountedRuns() const {
-  std::vector<const Measurement*> counted;
-  for (const Measurement* run : runs) {
-    if (run->outcome == Outcome::kValid && !WasStarved(*run)) {
-      counted.push_back(run);
-    }
+  std::vector<const Measurement*> valid = ValidRuns();
+  if (valid.size() < 2) {
+    return valid;  // starved or not, it is the only one
   }
-  return counted.empty() ? ValidRuns() : counted;
+  std::vector<const Measurement*> counted;
+  std::ranges::copy_if(valid, std::back_inserter(counted), [](const Measurement* run) { return !WasStarved(*run); });
+  return counted.empty() ? valid : counted;
 }
 
 bool Configuration::IsStarved() const {
@@ -121,6 +125,7 @@ std::vector<UnmeasuredPoint> UnmeasuredPointsOf(std::span<const experiment::Boun
 ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Experiments catalogue,
                      std::span<const UnmeasuredPoint> unmeasured)
     : measurements_(measurements), declared_(measurements, catalogue) {
+  NameTargets();
   GroupRuns();
   AddUnmeasured(unmeasured);
   NameMethods();
@@ -132,30 +137,36 @@ ResultSet::ResultSet(std::span<const Measurement> measurements, experiment::Expe
   for (size_t i = 0; i < configurations_.size(); ++i) {
     configurations_[i].index = i;
   }
-  MakeAxes();
+  CodeAxes();
 }
 
 void ResultSet::Order(std::vector<Configuration>& configurations) const {
-  std::stable_sort(configurations.begin(), configurations.end(), [this](const auto& a, const auto& b) {
-    for (const std::string& property : varying_) {
-      if (ValueLess(a.At(property), b.At(property)) || ValueLess(b.At(property), a.At(property))) {
-        return ValueLess(a.At(property), b.At(property));
-      }
+  // By the places of their values: a name is looked up once, not in each comparison.
+  std::vector<std::pair<std::vector<uint32_t>, size_t>> places(configurations.size());
+  for (size_t i = 0; i < configurations.size(); ++i) {
+    places[i].second = i;
+  }
+  for (const Axis& axis : axes_) {
+    for (size_t i = 0; i < configurations.size(); ++i) {
+      places[i].first.push_back(axis.CodeOf(configurations[i].At(axis.property)));
     }
-    return false;
-  });
+  }
+  std::ranges::sort(places);
+  std::vector<Configuration> ordered;
+  for (const auto& [codes, place] : places) {
+    ordered.push_back(std::move(configurations[place]));
+  }
+  configurations = std::move(ordered);
 }
 
-void ResultSet::MakeAxes() {
-  for (const std::string& property : varying_) {
-    Axis axis{.property = property, .values = ValuesOf(property), .codes = {}, .unmeasured = {}};
+void ResultSet::CodeAxes() {
+  for (Axis& axis : axes_) {
     for (const Configuration& configuration : configurations_) {
-      axis.codes.push_back(axis.CodeOf(configuration.At(property)));
+      axis.codes.push_back(axis.CodeOf(configuration.At(axis.property)));
     }
     for (const Configuration& point : unmeasured_) {
-      axis.unmeasured.push_back(axis.CodeOf(point.At(property)));
+      axis.unmeasured.push_back(axis.CodeOf(point.At(axis.property)));
     }
-    axes_.push_back(std::move(axis));
   }
 }
 
@@ -200,6 +211,25 @@ void ResultSet::NameMethods() {
   std::ranges::for_each(unmeasured_, rename);
 }
 
+void ResultSet::NameTargets() {
+  const Measurement* last = nullptr;
+  for (const Measurement& run : measurements_) {
+    // Neighbours mostly have the same ones.
+    const bool is_known = last != nullptr && std::ranges::equal(run.properties, last->properties, {}, Name, Name);
+    if (run.outcome != Outcome::kValid || is_known) {
+      continue;
+    }
+    std::ranges::transform(run.properties, std::inserter(targets_, targets_.end()), Name);
+    last = &run;
+  }
+}
+
+std::vector<const experiment::TargetSpec*> ResultSet::TargetsOf(experiment::Quantity kind) const {
+  std::vector<const experiment::TargetSpec*> targets = experiment::TargetsOf(declared_.all(), kind);
+  std::erase_if(targets, [&](const experiment::TargetSpec* target) { return !Has(target->name); });
+  return targets;
+}
+
 void ResultSet::GroupRuns() {
   conditions_ = SeparatingConditions(measurements_, declared_);
   std::map<std::pair<std::string, std::string>, std::vector<size_t>> of_point;
@@ -211,6 +241,7 @@ void ResultSet::GroupRuns() {
       }
     }
   }
+  measured_points_ = of_point.size();
   for (Configuration& configuration : configurations_) {
     configuration.coordinates.emplace(kMethod, configuration.runs.front()->experiment);
     std::stable_sort(configuration.runs.begin(), configuration.runs.end(),
@@ -239,14 +270,6 @@ void ResultSet::AddRun(const Measurement& run, std::vector<size_t>& of_point) {
   }
 }
 
-size_t ResultSet::CountOfPoints() const {
-  std::set<std::pair<std::string, std::string>> points;
-  for (const Measurement& run : measurements_) {
-    points.emplace(run.parameterized_id, run.entity_id);
-  }
-  return points.size();
-}
-
 void ResultSet::FindVarying() {
   std::set<std::string> names;
   ForEach([&](const Configuration& configuration) {
@@ -260,6 +283,7 @@ void ResultSet::FindVarying() {
     if (ValuesOf(property).size() > 1 && !FollowsMethod(property)) {
       varying_.push_back(property);
       ShortenPaths(property);
+      axes_.push_back({.property = property, .values = ValuesOf(property), .codes = {}, .unmeasured = {}});
     } else {
       AddConstant(property);
     }
@@ -299,8 +323,8 @@ void ResultSet::AddConstant(const std::string& property) {
 // Random weights train as fast as real ones and mean nothing: every table says which they are.
 void ResultSet::StateWeights() {
   for (const Measurement& run : measurements_) {
-    if (std::string weights = ProvenanceOf(run, "weights"); !weights.empty() && !Varies("weights")) {
-      constants_.emplace_back("weights", std::move(weights));
+    if (const std::string& weights = ProvenanceOf(run, "weights"); !weights.empty() && !Varies("weights")) {
+      constants_.emplace_back("weights", weights);
       return;
     }
   }
@@ -324,6 +348,9 @@ bool ResultSet::Varies(std::string_view property) const {
 }
 
 std::vector<Value> ResultSet::ValuesOf(std::string_view property) const {
+  if (const Axis* axis = AxisOf(property)) {
+    return axis->values;
+  }
   const bool is_condition = std::ranges::find(conditions_, property) != conditions_.end();
   std::set<Value, decltype(&ValueLess)> values(&ValueLess);
   std::ranges::for_each(configurations_,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -77,6 +78,10 @@ class ResultSet {
   /// tell them apart, it holds these; the whole path stays in the measurement.
   const std::vector<Configuration>& configurations() const { return configurations_; }
   std::span<const samplestore::Measurement> measurements() const { return measurements_; }
+  /// A valid measurement has this target property: what none has is not looked for in each.
+  bool Has(std::string_view target) const { return targets_.contains(target); }
+  /// Those that experiments declare to be of that kind and that a valid measurement has.
+  std::vector<const experiment::TargetSpec*> TargetsOf(experiment::Quantity kind) const;
   /// Points without any run, with the coordinates that all runs have: no machine, no commit. Ordered likewise.
   const std::vector<Configuration>& unmeasured() const { return unmeasured_; }
   /// Coordinates that take at least two values, the ones people compare by first. Those that merely follow the method
@@ -97,17 +102,18 @@ class ResultSet {
   std::string Label(const Configuration& configuration, std::string_view separator = ", ") const;
   size_t CountOf(samplestore::Outcome outcome) const;
   /// Points of the space that were measured, whatever the conditions.
-  size_t CountOfPoints() const;
+  size_t CountOfPoints() const { return measured_points_; }
   /// Of the conditions, those that tell these measurements apart: coordinates like any other.
   const std::vector<std::string>& conditions() const { return conditions_; }
   const Declared& declared() const { return declared_; }
 
  private:
+  void NameTargets();
   void GroupRuns();
   void AddUnmeasured(std::span<const UnmeasuredPoint> points);
   void NameMethods();
   void Order(std::vector<Configuration>& configurations) const;
-  void MakeAxes();
+  void CodeAxes();
   /// Of measured and unmeasured points.
   void ForEach(const std::function<void(const Configuration&)>& visit) const;
   void AddRun(const samplestore::Measurement& run, std::vector<size_t>& of_point);
@@ -121,8 +127,10 @@ class ResultSet {
 
   std::span<const samplestore::Measurement> measurements_;
   Declared declared_;
+  std::set<std::string, std::less<>> targets_;
   std::vector<std::string> conditions_;
   std::vector<Configuration> configurations_;
+  size_t measured_points_ = 0;
   std::vector<Configuration> unmeasured_;
   std::vector<std::string> varying_;
   std::vector<Axis> axes_;

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "base/json.h"
@@ -11,33 +12,11 @@ namespace {
 
 using samplestore::Measurement;
 
-struct Columns {
-  std::set<std::string> entity;
-  std::set<std::string> targets;
-  std::set<std::string> provenance;
-};
-
 /// What was asked for, whether a space names it as a property or an experiment's parameterization does.
 space::Entity PointOf(const Measurement& measurement) {
   space::Entity point = measurement.entity;
   point.insert(measurement.parameters.begin(), measurement.parameters.end());
   return point;
-}
-
-Columns FindColumns(std::span<const Measurement> measurements) {
-  Columns columns;
-  for (const Measurement& measurement : measurements) {
-    for (const auto& [name, value] : PointOf(measurement)) {
-      columns.entity.insert(name);
-    }
-    for (const auto& [name, value] : measurement.properties) {
-      columns.targets.insert(name);
-    }
-    for (const auto& [name, value] : measurement.provenance) {
-      columns.provenance.insert(name);
-    }
-  }
-  return columns;
 }
 
 template <typename Map>
@@ -54,48 +33,83 @@ void AppendFields(const Map& map, const std::set<std::string>& columns, std::vec
   }
 }
 
-std::vector<std::string> HeaderFields(const Columns& columns) {
-  std::vector<std::string> fields = {"experiment", "parameterized_id", "entity_id", "outcome",
-                                     "reason",     "measured_at",      "uid"};
-  fields.insert(fields.end(), columns.entity.begin(), columns.entity.end());
-  for (const std::string& name : columns.targets) {
-    fields.push_back(columns.entity.contains(name) ? "measured." + name : name);
+}  // namespace
+
+void ResultsCsv::AddColumns(const Measurement& measurement) {
+  for (const auto& [name, value] : PointOf(measurement)) {
+    entity_.insert(name);
   }
-  for (const std::string& name : columns.provenance) {
-    fields.push_back("provenance." + name);
+  for (const auto& [name, value] : measurement.properties) {
+    targets_.insert(name);
   }
-  return fields;
+  for (const auto& [name, value] : measurement.provenance) {
+    provenance_.insert(name);
+  }
 }
 
-std::vector<std::string> RowFields(const Measurement& measurement, const Columns& columns) {
+std::string ResultsCsv::Header() const {
+  std::vector<std::string> fields = {"experiment", "parameterized_id", "entity_id", "outcome",
+                                     "reason",     "measured_at",      "uid"};
+  fields.insert(fields.end(), entity_.begin(), entity_.end());
+  for (const std::string& name : targets_) {
+    fields.push_back(entity_.contains(name) ? "measured." + name : name);
+  }
+  for (const std::string& name : provenance_) {
+    fields.push_back("provenance." + name);
+  }
+  std::string line;
+  AppendCsvLine(fields, line);
+  return line;
+}
+
+std::string ResultsCsv::Line(const Measurement& measurement) const {
   std::vector<std::string> fields = {measurement.experiment, measurement.parameterized_id,
                                      measurement.entity_id,  std::string(samplestore::ToString(measurement.outcome)),
                                      measurement.reason,     measurement.measured_at,
                                      measurement.uid};
-  AppendFields(PointOf(measurement), columns.entity, fields);
-  AppendFields(measurement.properties, columns.targets, fields);
-  AppendFields(measurement.provenance, columns.provenance, fields);
-  return fields;
+  AppendFields(PointOf(measurement), entity_, fields);
+  AppendFields(measurement.properties, targets_, fields);
+  AppendFields(measurement.provenance, provenance_, fields);
+  std::string line;
+  AppendCsvLine(fields, line);
+  return line;
 }
 
-}  // namespace
-
 std::string RenderResultsCsv(std::span<const Measurement> measurements) {
-  const Columns columns = FindColumns(measurements);
-  std::string csv;
-  AppendCsvLine(HeaderFields(columns), csv);
+  ResultsCsv rows;
   for (const Measurement& measurement : measurements) {
-    AppendCsvLine(RowFields(measurement, columns), csv);
+    rows.AddColumns(measurement);
+  }
+  std::string csv = rows.Header();
+  for (const Measurement& measurement : measurements) {
+    csv += rows.Line(measurement);
   }
   return csv;
 }
 
-std::string RenderResultsJson(std::span<const Measurement> measurements) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const Measurement& measurement : measurements) {
-    list.push_back(samplestore::ToJson(measurement));
+void ResultsJson::Add(const Measurement& measurement, std::string& json) {
+  // A line's end within a text is escaped: each of those here is one of the object's own.
+  std::string object = DumpJsonPretty(samplestore::ToJson(measurement));
+  object.pop_back();
+  json += is_empty_ ? "[\n  " : ",\n  ";
+  is_empty_ = false;
+  for (const char c : object) {
+    json += c;
+    json += c == '\n' ? "  " : "";
   }
-  return DumpJsonPretty(list);
+}
+
+std::string ResultsJson::End() const {
+  return is_empty_ ? "[]\n" : "\n]\n";
+}
+
+std::string RenderResultsJson(std::span<const Measurement> measurements) {
+  ResultsJson list;
+  std::string json;
+  for (const Measurement& measurement : measurements) {
+    list.Add(measurement, json);
+  }
+  return json + list.End();
 }
 
 }  // namespace assay::report

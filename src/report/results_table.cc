@@ -14,6 +14,7 @@
 #include "report/format.h"
 #include "report/metric.h"
 #include "report/result_set.h"
+#include "report/virtual_properties.h"
 
 namespace assay::report {
 namespace {
@@ -24,11 +25,16 @@ using samplestore::Outcome;
 constexpr size_t kMaxValueChars = 36;
 constexpr size_t kMaxNoteChars = 72;
 
-std::vector<std::string> Header(const ResultSet& results, const std::vector<Metric>& metrics, bool with_reason) {
+std::vector<std::string> CoordinateHeader(const ResultSet& results) {
   std::vector<std::string> header;
   for (const std::string& property : results.varying()) {
     header.push_back(results.declared().Label(property));
   }
+  return header;
+}
+
+std::vector<std::string> Header(const ResultSet& results, const std::vector<Metric>& metrics, bool with_reason) {
+  std::vector<std::string> header = CoordinateHeader(results);
   header.emplace_back("outcome");
   for (const Metric& metric : metrics) {
     header.push_back(metric.Heading());
@@ -89,19 +95,42 @@ TextsOfColumns TextsOf(const ResultSet& results) {
   return texts;
 }
 
-std::vector<std::string> Row(const Configuration& configuration, const Measurement& run, const ResultSet& results,
-                             const TextsOfColumns& texts, const std::vector<Metric>& metrics) {
+std::vector<std::string> CoordinateCells(const Configuration& configuration, const ResultSet& results,
+                                         const TextsOfColumns& texts) {
   std::vector<std::string> cells;
   for (const std::string& property : results.varying()) {
     const bool present = configuration.coordinates.contains(property);
     cells.push_back(present ? texts.at(property).Of(configuration.At(property)) : "-");
   }
+  return cells;
+}
+
+std::vector<std::string> Row(const Configuration& configuration, const Measurement& run, const ResultSet& results,
+                             const TextsOfColumns& texts, const std::vector<Metric>& metrics) {
+  std::vector<std::string> cells = CoordinateCells(configuration, results, texts);
   cells.emplace_back(samplestore::ToString(run.outcome));
   for (const Metric& metric : metrics) {
     cells.push_back(ValueCell(run, metric));
   }
   cells.push_back(NoteOn(run));
   return cells;
+}
+
+/// A metric over the runs that count, made one.
+std::string AggregateCell(std::span<const Measurement* const> runs, const Metric& metric,
+                          const Aggregation& aggregation) {
+  std::vector<double> values;
+  for (const Measurement* run : runs) {
+    if (const std::optional<double> value = metric.ValueOf(*run)) {
+      values.push_back(*value);
+    }
+  }
+  return values.empty() ? "-" : metric.Text(aggregation.of(values));
+}
+
+std::string NothingText(int64_t planned_points) {
+  return planned_points > 0 ? fmt::format("No measurements: 0 of {}.\n", Count(planned_points, "point"))
+                            : "No measurements.\n";
 }
 
 // "6 of 12 points: 5 valid, 1 invalid, 0 failed; 9 measurements"
@@ -134,8 +163,7 @@ std::string ConstantsLine(const ResultSet& results) {
 std::string RenderResultsTable(std::span<const Measurement> measurements, int64_t planned_points,
                                experiment::Experiments catalogue) {
   if (measurements.empty()) {
-    return planned_points > 0 ? fmt::format("No measurements: 0 of {}.\n", Count(planned_points, "point"))
-                              : "No measurements.\n";
+    return NothingText(planned_points);
   }
   const ResultSet results(measurements, catalogue);
   const std::vector<Metric> metrics = ResolveMetrics(results);
@@ -147,6 +175,37 @@ std::string RenderResultsTable(std::span<const Measurement> measurements, int64_
     for (const Measurement* run : configuration.runs) {
       table.AddRow(Row(configuration, *run, results, texts, metrics));
     }
+  }
+  return ConstantsLine(results) + table.Render() + Footer(results, planned_points);
+}
+
+std::string RenderAggregatesTable(std::span<const Measurement> measurements,
+                                  std::span<const Aggregation* const> aggregations, int64_t planned_points,
+                                  experiment::Experiments catalogue) {
+  if (measurements.empty()) {
+    return NothingText(planned_points);
+  }
+  const ResultSet results(measurements, catalogue);
+  const std::vector<Metric> metrics = ResolveMetrics(results);
+  const TextsOfColumns texts = TextsOf(results);
+  std::vector<std::string> header = CoordinateHeader(results);
+  header.emplace_back("runs");
+  for (const Metric& metric : metrics) {
+    for (const Aggregation* aggregation : aggregations) {
+      header.push_back(fmt::format("{} {}", metric.Heading(), aggregation->name));
+    }
+  }
+  TextTable table(header);
+  for (const Configuration& configuration : results.configurations()) {
+    const std::vector<const Measurement*> runs = configuration.CountedRuns();
+    std::vector<std::string> cells = CoordinateCells(configuration, results, texts);
+    cells.push_back(fmt::format("{}", runs.size()));
+    for (const Metric& metric : metrics) {
+      for (const Aggregation* aggregation : aggregations) {
+        cells.push_back(AggregateCell(runs, metric, *aggregation));
+      }
+    }
+    table.AddRow(cells);
   }
   return ConstantsLine(results) + table.Render() + Footer(results, planned_points);
 }

@@ -9,11 +9,6 @@
 
 namespace assay::samplestore {
 
-/// Whether the process that began at `start` no longer runs, as `stat` says, the text of its /proc/PID/stat. Where that
-/// could not be read (another user's process, with hidepid) `stat` is empty, and only a `kill_error` of ESRCH says so:
-/// errno of kill(PID, 0), 0 where it succeeded.
-bool ProcessIsGone(std::string_view stat, int kill_error, std::string_view start);
-
 /// Whether `owner` (as MakeClaimOwner names it) is a process that this one could see and that no longer runs. False for
 /// owners on other machines, in other process namespaces, and for names of another form.
 bool OwnerIsGone(std::string_view owner);

@@ -44,13 +44,38 @@ Status ReadTexts(const nlohmann::json& json, const char* key, std::map<std::stri
   return Status::Ok();
 }
 
+// JSON has no numbers for these; what is no number is null.
+constexpr char kInfinity[] = "Infinity";
+constexpr char kMinusInfinity[] = "-Infinity";
+
+nlohmann::json ToJson(const std::map<std::string, std::vector<double>>& series) {
+  auto json = nlohmann::json::object();
+  for (const auto& [name, values] : series) {
+    nlohmann::json& list = json[name] = values;
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (std::isinf(values[i])) {
+        list[i] = values[i] > 0 ? kInfinity : kMinusInfinity;
+      }
+    }
+  }
+  return json;
+}
+
+double SampleFromJson(const nlohmann::json& json) {
+  if (json == kInfinity || json == kMinusInfinity) {
+    return json == kInfinity ? HUGE_VAL : -HUGE_VAL;
+  }
+  return json.is_number() ? json.get<double>() : std::nan("");
+}
+
 Status ReadSeries(const nlohmann::json& json, std::map<std::string, std::vector<double>>& series) {
   if (!json.contains("series")) {
     return Status::Ok();
   }
   for (const auto& [name, item] : json["series"].items()) {
+    std::vector<double>& values = series[name];
     for (const nlohmann::json& value : item) {
-      series[name].push_back(value.is_number() ? value.get<double>() : std::nan(""));
+      values.push_back(SampleFromJson(value));
     }
   }
   return Status::Ok();
@@ -101,7 +126,7 @@ nlohmann::json ToJson(const Measurement& measurement) {
                          {"depends_on", measurement.depends_on},
                          {"measured_at", measurement.measured_at}};
   if (!measurement.series.empty()) {
-    json["series"] = measurement.series;
+    json["series"] = ToJson(measurement.series);
   }
   return json;
 }

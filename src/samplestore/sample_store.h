@@ -217,6 +217,11 @@ Result<std::unique_ptr<SampleStore>> OpenStore(const std::string& url, StoreAcce
 /// sqlite:///<the user's data folder>/measurements.db
 std::string DefaultStoreUrl();
 
+/// What tells the store at `url` from others, for messages and reports: neither a password nor how it is reached.
+/// "sqlite:///PATH", "postgresql://USER@HOST:PORT/DATABASE", with "?schema=NAME" unless that is the usual one. Of what
+/// is no store's URL only the scheme is repeated.
+std::string StoreName(const std::string& url);
+
 /// A claim owner's name for this process: host, process id, its start time and a random part.
 std::string MakeClaimOwner();
 

@@ -14,7 +14,12 @@ using http::RequestHead;
 using http::ServerResponse;
 
 constexpr std::string_view kStart = "/start/";
-constexpr std::string_view kApi = "/api/";                  ///< what was measured; all else is the same for everybody
+constexpr std::string_view kApi = "/api/";  ///< what was measured; all else is the same for everybody
+/// The way in for who has the cookie, from a link of another site: it asks for another address than it came from, since
+/// the same one would only be loaded again, as a stranger's still.
+constexpr std::string_view kInside = "/inside";
+constexpr std::string_view kInsideScriptPath = "/assets/inside.js";
+constexpr std::string_view kInsideScript = "location.replace(`/inside${location.hash}`);\n";
 constexpr std::string_view kUnsaidPorts[] = {"80", "443"};  // which browsers leave out of the Host header
 
 /// In a time that does not tell how much of it agrees.
@@ -51,15 +56,22 @@ ServerResponse StepThere(const std::string& address) {
   return response;
 }
 
+ServerResponse Content(int status, std::string_view type, std::string text) {
+  ServerResponse response;
+  response.status = status;
+  response.headers.Add("Content-Type", fmt::format("{}; charset=utf-8", type));
+  response.body.push_back(http::BodyPiece::Text(std::move(text)));
+  return response;
+}
+
+ServerResponse HtmlPage(int status, std::string_view body) {
+  return Content(status, "text/html", fmt::format("<!DOCTYPE html><title>assay</title>{}\n", body));
+}
+
 /// Where a link of another site was followed, the browser sends the cookie only with what a page of ours asks for next.
 ServerResponse StepInside(const std::string& address) {
-  ServerResponse response;
-  response.headers.Add("Content-Type", "text/html; charset=utf-8");
-  response.body.push_back(http::BodyPiece::Text(
-      fmt::format("<!DOCTYPE html><title>assay</title><meta http-equiv=\"refresh\" content=\"0; url={0}\"><a "
-                  "href=\"{0}\">assay</a>\n",
-                  address)));
-  return response;
+  return HtmlPage(
+      200, fmt::format("<meta http-equiv=\"refresh\" content=\"0; url={0}\"><a href=\"{0}\">assay</a>", address));
 }
 
 bool IsDocument(const RequestHead& head) {
@@ -82,6 +94,26 @@ ServerResponse Refuse(int status, std::string text) {
   ServerResponse response = http::TextResponse(status, std::move(text));
   response.close_connection = true;
   return response;
+}
+
+/// To whom a link of another site led here a page, with whose script's request the browser sends the cookie; to who has
+/// none the script does not come.
+ServerResponse RefuseStranger(const RequestHead& head) {
+  const std::string text = "open the link that assay printed when it began to serve";
+  ServerResponse response =
+      IsFromElsewhere(head)
+          ? HtmlPage(401, fmt::format("<p>{}</p><script src=\"{}\"></script>", text, kInsideScriptPath))
+          : Refuse(401, text);
+  response.headers.Add("WWW-Authenticate", "Bearer");
+  return response;
+}
+
+/// The browser keeps what stands behind '#'.
+std::optional<ServerResponse> LeadInside(std::string_view path) {
+  if (path == kInsideScriptPath) {
+    return Content(200, "text/javascript", std::string(kInsideScript));
+  }
+  return path == kInside ? std::optional(StepThere("/")) : std::nullopt;
 }
 
 ServerResponse RefuseMethod(std::string_view allowed) {
@@ -189,12 +221,7 @@ std::optional<ServerResponse> Access::Check(const RequestHead& head) {
   if (head.path().starts_with(kStart)) {
     return Begin(head, head.path().substr(kStart.size()));
   }
-  if (!IsLetIn(head)) {
-    ServerResponse response = Refuse(401, "open the link that assay printed when it began to serve");
-    response.headers.Add("WWW-Authenticate", "Bearer");
-    return response;
-  }
-  return std::nullopt;
+  return IsLetIn(head) ? LeadInside(head.path()) : RefuseStranger(head);
 }
 
 }  // namespace assay::serve

@@ -15,6 +15,8 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr int kPort = 4000;
+const std::vector<http::Header> kNavigation = {
+    {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}};
 
 RequestHead Ask(const std::string& target, std::vector<http::Header> headers = {}, const std::string& method = "GET") {
   RequestHead head;
@@ -95,12 +97,29 @@ TEST_F(AccessTest, WhoOnlyLooksAtALinkDoesNotUseItUp) {
 }
 
 TEST_F(AccessTest, ALinkThatAnotherSiteHasLeadsInByAPageOfOurs) {
-  const auto answer = access_.Check(
-      Ask(access_.StartPath(),
-          {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}}));
+  const auto answer = access_.Check(Ask(access_.StartPath(), kNavigation));
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 200);
   EXPECT_TRUE(answer->headers.Has("Set-Cookie"));
+}
+
+TEST_F(AccessTest, ALinkOfAnotherSiteLeadsWhoHasTheCookieToThePageByAScriptOfOurs) {
+  const std::string cookie = Cookie();
+  const auto page = access_.Check(Ask("/", kNavigation));
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->status, 401);
+  EXPECT_EQ(page->headers.Find("Content-Type"), "text/html; charset=utf-8");
+  for (const char* path : {"/assets/inside.js", "/inside"}) {
+    EXPECT_EQ(StatusOf(Ask(path, {{"Sec-Fetch-Site", "same-origin"}})), 401) << path;
+    EXPECT_EQ(StatusOf(Ask(path, kNavigation)), 403) << path;
+  }
+  const auto script = access_.Check(Ask("/assets/inside.js", {{"Cookie", cookie}}));
+  ASSERT_TRUE(script);
+  EXPECT_EQ(script->headers.Find("Content-Type"), "text/javascript; charset=utf-8");
+  const auto inside = access_.Check(Ask("/inside", {{"Cookie", cookie}, {"Sec-Fetch-Site", "same-origin"}}));
+  ASSERT_TRUE(inside);
+  EXPECT_EQ(inside->status, 303);
+  EXPECT_EQ(inside->headers.Find("Location"), "/");
 }
 
 TEST_F(AccessTest, GuessesOfLinksAreRefused) {
@@ -146,9 +165,7 @@ TEST_F(AccessTest, PagesOfOtherSitesGetNothing) {
   EXPECT_EQ(status("/", {{"Sec-Fetch-Site", "none"}}), 200);
   EXPECT_EQ(status("/api/v1/subjects", {{"Sec-Fetch-Site", "cross-site"}}), 403);
   EXPECT_EQ(status("/assets/report.js", {{"Sec-Fetch-Site", "same-site"}}), 403);
-  const std::vector<http::Header> navigation = {
-      {"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "document"}};
-  EXPECT_EQ(status("/api/v1/subjects", navigation), 403);
+  EXPECT_EQ(status("/api/v1/subjects", kNavigation), 403);
   EXPECT_EQ(
       status("/", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}, {"Sec-Fetch-Dest", "iframe"}}),
       403);

@@ -66,7 +66,7 @@ bool EventHub::Listen(std::shared_ptr<http::ResponseStream> stream, std::string_
 
 void EventHub::Beat() {
   const std::lock_guard lock(mutex_);
-  Send(": still here\n\n");
+  Send("event: beat\ndata: {}\n\n");
 }
 
 void EventHub::Close() {

@@ -26,7 +26,7 @@ class EventHub {
   /// `stream` hears what is told from now on, and first what it does not know: all but what was told up to
   /// `last_event_id`, which may be empty, or of another server. False: too many listen.
   bool Listen(std::shared_ptr<http::ResponseStream> stream, std::string_view last_event_id);
-  /// A sign of life, by which listeners that went away without a word are found.
+  /// A sign of life, event "beat", by which listeners that went away without a word are found.
   void Beat();
   /// Ends all streams.
   void Close();

@@ -25,6 +25,8 @@ constexpr size_t kMostShelves = 4;
 constexpr int64_t kMostNewRows = 10'000;  ///< that are told at once; the next look tells of others
 constexpr double kReopenSeconds = 1;
 constexpr double kLongestWaitSeconds = 2;
+constexpr int64_t kQuicklyCounted = 100'000;  ///< so many rows are counted before anything is read of them
+constexpr double kFirstCountSeconds = 3;      ///< of more, after they were opened: the first page comes before it
 constexpr double kCountEverySeconds = 5;
 constexpr double kCountingShare = 500;  ///< counting takes one part in so many of the time
 
@@ -52,11 +54,10 @@ json Entry(std::string_view id, std::string_view title, std::string_view kind, s
 Library::Library(std::string store_url, std::span<const experiment::BoundSpace> spaces)
     : url_(std::move(store_url)), spaces_(spaces) {}
 
-Result<SampleStore*> Library::Open() {
+Result<SampleStore*> Library::Open(double now) {
   if (store_) {
     return store_.get();
   }
-  const double now = MonotonicSeconds();
   if (!problem_.empty() && now - opened_at_ < kReopenSeconds) {
     return Status::Io(problem_);
   }
@@ -85,8 +86,8 @@ Status Library::Checked(Status status) {
   return Status(status.code(), problem_);
 }
 
-void Library::Distrust() {
-  store_.reset();
+void Library::Distrust(std::string problem) {
+  static_cast<void>(Checked(Status::Internal(std::move(problem))));
 }
 
 Status Library::Reread() {
@@ -94,10 +95,11 @@ Status Library::Reread() {
   shelves_.clear();
   ASSAY_ASSIGN_OR_RETURN(const auto rows, store_->ListRows({.settled = true, .newest_first = true, .limit = 1}, {}));
   newest_ = rows.empty() ? 0 : rows.front().arrival;
-  const double start = MonotonicSeconds();
-  ASSAY_ASSIGN_OR_RETURN(count_, CountRead());
+  count_.reset();
+  if (newest_ <= kQuicklyCounted) {
+    ASSAY_ASSIGN_OR_RETURN(count_, CountRead());
+  }
   counted_at_ = MonotonicSeconds();
-  counting_seconds_ = counted_at_ - start;
   return Status::Ok();
 }
 
@@ -116,35 +118,39 @@ Result<int64_t> Library::CountRead() {
   return read;
 }
 
-Status Library::CheckNothingWasRemoved() {
-  const double now = MonotonicSeconds();
-  if (now - counted_at_ < std::max(kCountEverySeconds, kCountingShare * counting_seconds_)) {
+Status Library::CheckNothingWasRemoved(double now) {
+  const double pause = count_ ? std::max(kCountEverySeconds, kCountingShare * counting_seconds_) : kFirstCountSeconds;
+  if (now - counted_at_ < pause) {
     return Status::Ok();
   }
+  const double start = MonotonicSeconds();
   ASSAY_ASSIGN_OR_RETURN(const int64_t count, CountRead());
   counted_at_ = MonotonicSeconds();
-  counting_seconds_ = counted_at_ - now;
-  if (count == count_) {
+  counting_seconds_ = counted_at_ - start;
+  if (!count_ || count == *count_) {
+    count_ = count;
     return Status::Ok();
   }
   // What its terms are called is read anew too: it may be an older copy of itself.
   store_.reset();
-  return Open().status();
+  return Open(now).status();
 }
 
-Library::State Library::Look() {
-  const auto look = [this]() -> Status {
+Library::State Library::Look(double now) {
+  const auto look = [&]() -> Status {
     const bool was_open = store_ != nullptr;
-    ASSAY_RETURN_IF_ERROR(Open().status());
+    ASSAY_RETURN_IF_ERROR(Open(now).status());
     if (!was_open) {
       return Status::Ok();
     }
     ASSAY_RETURN_IF_ERROR(store_->CheckSame());
     ASSAY_ASSIGN_OR_RETURN(const auto rows,
                            store_->ListRows({.after = newest_, .settled = true, .limit = kMostNewRows}, {}));
-    count_ += std::ssize(rows);
+    if (count_) {
+      *count_ += std::ssize(rows);
+    }
     newest_ = rows.empty() ? newest_ : rows.back().arrival;
-    return CheckNothingWasRemoved();
+    return CheckNothingWasRemoved(now);
   };
   if (const Status status = look(); !status.ok() && store_) {
     static_cast<void>(Checked(status));

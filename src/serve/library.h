@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/text.h"
 #include "experiment/point.h"
 #include "report/report_form.h"
 #include "samplestore/sample_store.h"
@@ -31,14 +32,17 @@ class Library {
     std::string contents;  ///< another text when there is something new in the store
     bool operator==(const State&) const = default;
   };
-  /// Looks whether something changed.
-  State Look();
+  /// Looks whether something changed. `now`, seconds of the monotonic clock, says whether it is time to count or to
+  /// open it again.
+  State Look(double now = MonotonicSeconds());
 
   /// Makes what a page asks for first, so that it is there when one does.
   void Prepare();
 
-  /// What was read is thrown away, and the store is opened anew.
-  void Distrust();
+  /// Of an exception while it looked: the store is opened and read anew, as after any other error of it.
+  void Distrust(std::string problem);
+  /// Of an exception while it answered: what was made for pages may be half of it, and is made anew for the next one.
+  void Forget() { shelves_.clear(); }
 
   /// {"subjects": [{"id", "title", "kind", "newest"}]}: spaces that were given, then experiments that the store has
   /// measurements of, the last measured first.
@@ -56,8 +60,8 @@ class Library {
     ModelVersions versions;
   };
 
-  /// The store, opened where it is not.
-  Result<samplestore::SampleStore*> Open();
+  /// The store, opened where it is not and the last try was long enough before `now`.
+  Result<samplestore::SampleStore*> Open(double now = MonotonicSeconds());
   /// Passes `status` on; after an error of the store it is opened anew.
   Status Checked(Status status);
   Result<nlohmann::json> ListSubjects();
@@ -65,7 +69,7 @@ class Library {
   /// rows.
   Result<int64_t> CountRead();
   Status Reread();
-  Status CheckNothingWasRemoved();
+  Status CheckNothingWasRemoved(double now);
   Result<Shelf*> Find(std::string_view subject);
   Result<std::unique_ptr<Subject>> Make(std::string_view subject) const;
 
@@ -73,9 +77,9 @@ class Library {
   const std::span<const experiment::BoundSpace> spaces_;
   std::unique_ptr<samplestore::SampleStore> store_;
   std::string problem_;
-  int64_t generation_ = 0;  ///< how often what was read was thrown away
-  int64_t newest_ = 0;      ///< arrival
-  int64_t count_ = 0;
+  int64_t generation_ = 0;        ///< how often what was read was thrown away
+  int64_t newest_ = 0;            ///< arrival
+  std::optional<int64_t> count_;  ///< of rows up to the newest; nothing before they were counted
   double counted_at_ = 0;
   double counting_seconds_ = 0;
   double opened_at_ = 0;

@@ -16,6 +16,7 @@ using nlohmann::json;
 constexpr auto kLivePause = std::chrono::milliseconds(150);
 constexpr auto kLivePauseAfterProblem = std::chrono::seconds(1);
 constexpr double kLongestLiveWaitSeconds = 2;
+constexpr double kBeatSeconds = 15;
 /// Explorations give a sign of life every few seconds.
 constexpr double kSilentSeconds = 20;
 constexpr double kGoneSeconds = 3600;
@@ -77,6 +78,7 @@ Status LiveThread::Look() {
 }
 
 void LiveThread::Run() {
+  double beat_at = MonotonicSeconds() + kBeatSeconds;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
@@ -85,7 +87,12 @@ void LiveThread::Run() {
       store_.reset();
     }
     // Of whom nothing can be read nothing is heard.
-    hub_.Tell("live", view_.Take(rows_, MonotonicSeconds()));
+    const double now = MonotonicSeconds();
+    hub_.Tell("live", view_.Take(rows_, now));
+    if (now >= beat_at) {
+      hub_.Beat();
+      beat_at = now + kBeatSeconds;
+    }
     lock.lock();
     wake_.wait_for(lock,
                    looked ? kLivePause : std::chrono::duration_cast<std::chrono::milliseconds>(kLivePauseAfterProblem),

@@ -32,7 +32,8 @@ class LiveView {
 };
 
 /// Reads the store over a connection of its own, so that a step is seen at once whatever else is read, and tells `hub`
-/// of it as event "live". Problems of the store are told by who reads its measurements.
+/// of it as event "live", and gives the signs of life: a long read of measurements holds neither back. Problems of the
+/// store are told by who reads its measurements.
 class LiveThread {
  public:
   LiveThread(std::string store_url, EventHub& hub);

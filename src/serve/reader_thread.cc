@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -16,12 +17,16 @@ namespace assay::serve {
 namespace {
 
 constexpr double kLookSeconds = 0.25;
-constexpr double kBeatSeconds = 15;
 /// Who has to wait longer than for so many others is told to come again.
 constexpr size_t kMostAsked = 500;
 
 std::string TextEvent(const std::string& text) {
   return DumpJson({{"text", text}});
+}
+
+/// What is told of an exception, which ends neither the thread nor the server.
+std::string Unreadable(const std::exception& error) {
+  return fmt::format("what the store has cannot be shown: {}", OneLine(error.what()));
 }
 
 }  // namespace
@@ -59,6 +64,7 @@ void ReaderThread::Look() {
     hub_.Tell("problem", TextEvent(state.problem));
     hub_.Tell("store", TextEvent(state.contents));
   } catch (const std::exception& error) {
+    library_.Distrust(Unreadable(error));
     hub_.Tell("problem", TextEvent(Unreadable(error)));
   }
 }
@@ -67,18 +73,13 @@ void ReaderThread::Answer(const Asked& asked) {
   try {
     asked.response->Set(asked.question(library_));
   } catch (const std::exception& error) {
+    library_.Forget();
     asked.response->Set(http::TextResponse(500, Unreadable(error)));
   }
 }
 
-std::string ReaderThread::Unreadable(const std::exception& error) {
-  library_.Distrust();
-  return fmt::format("what the store has cannot be shown: {}", OneLine(error.what()));
-}
-
 void ReaderThread::Run() {
   double look_at = 0;
-  double beat_at = MonotonicSeconds() + kBeatSeconds;
   while (true) {
     std::optional<Asked> next;
     {
@@ -96,14 +97,9 @@ void ReaderThread::Run() {
     if (next) {
       Answer(*next);
     }
-    const double now = MonotonicSeconds();
-    if (now >= look_at) {
+    if (MonotonicSeconds() >= look_at) {
       Look();
       look_at = MonotonicSeconds() + kLookSeconds;
-    }
-    if (now >= beat_at) {
-      hub_.Beat();
-      beat_at = now + kBeatSeconds;
     }
   }
 }

@@ -3,7 +3,6 @@
 
 #include <condition_variable>
 #include <deque>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -37,9 +36,6 @@ class ReaderThread {
   void Run();
   void Look();
   void Answer(const Asked& asked);
-  /// What is told of an exception, which ends neither the thread nor the server; what was read is read anew.
-  std::string Unreadable(const std::exception& error);
-
   Library& library_;
   EventHub& hub_;
   std::mutex mutex_;

@@ -5,7 +5,11 @@
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+
+#include "base/files.h"
+#include "samplestore/sample_store.h"
 
 namespace assay::serve {
 namespace {
@@ -27,6 +31,25 @@ TEST(ReaderThreadTest, AQuestionThatThrowsIsAnsweredAndTheNextOneToo) {
       Answered(reader, [](Library&) -> http::ServerResponse { throw std::runtime_error("no\nnumber"); });
   EXPECT_EQ(failed.status, 500);
   EXPECT_EQ(Answered(reader, [](Library&) { return http::TextResponse(200, "here"); }).status, 200);
+}
+
+TEST(ReaderThreadTest, AQuestionThatThrowsDoesNotMakeAllPagesAskAnew) {
+  const TemporaryDirectory folder = TemporaryDirectory::Create("reader").value();
+  const std::string url = "sqlite:///" + folder.path() + "/runs.db";
+  ASSERT_TRUE(samplestore::OpenStore(url).ok());
+  Library library(url, {});
+  EventHub hub;
+  ReaderThread reader(library, hub);
+  std::string contents[2];
+  for (std::string& now : contents) {
+    Answered(reader, [&](Library& asked) {
+      now = asked.Look().contents;
+      return http::TextResponse(200, "");
+    });
+    Answered(reader, [](Library&) -> http::ServerResponse { throw std::runtime_error("no number"); });
+  }
+  EXPECT_EQ(contents[0], contents[1]);
+  EXPECT_NE(contents[0], "");
 }
 
 }  // namespace

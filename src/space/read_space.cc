@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 #include "space/discovery_space.h"
+#include "space/file_kind.h"
 #include "space/number.h"
 
 namespace assay::space {
@@ -208,6 +209,7 @@ Status ReadMetadata(const YamlNode& root, DiscoverySpace& space) {
 }
 
 Result<DiscoverySpace> ReadDocument(const YamlNode& root, const std::string& source) {
+  ASSAY_RETURN_IF_ERROR(CheckKind(root, FileKind::kSpace));
   ASSAY_RETURN_IF_ERROR(root.CheckKeys({"sampleStoreIdentifier", "entitySpace", "experiments", "metadata"}));
   DiscoverySpace space;
   space.source = source;

@@ -1,5 +1,8 @@
 // Conformance: removing, copying, composing, presigning.
+#include <fmt/format.h>
+
 #include "storage/conformance.h"
+#include "storage/remove_below.h"
 
 namespace assay::storage {
 namespace {
@@ -40,6 +43,21 @@ TEST_P(ObjectStoreConformance, RemovesJustTheKeysThatWereNamed) {
   const std::vector<std::string> keys = {"a\rb", "a\x01z", "c", "\xEF\xBF\xBE"};
   EXPECT_THAT(store().RemoveMany(keys), Each(IsOk()));
   EXPECT_THAT(Keys(), ElementsAre("a\nb", "d"));
+}
+
+TEST_P(ObjectStoreConformance, RemovesAllBelowAPrefixWhileItIsListed) {
+  std::vector<ObjectWrite> writes;
+  for (int i = 0; i < 1100; ++i) {
+    writes.push_back({fmt::format("run/step-{}/{}", i % 7, i), {}});
+  }
+  EXPECT_THAT(store().WriteMany(writes, {}), Each(IsOk()));
+  Put("rung", "x");
+  auto writer = store().OpenWriter("run/unfinished", {});
+  ASSERT_THAT(writer.status(), IsOk());
+  ASSERT_THAT((*writer)->Write(AsBytes(RandomContent(GetParam().unfinished_bytes, 10))), IsOk());
+  EXPECT_THAT(RemoveBelow(store(), "run/"), IsOk());
+  EXPECT_THAT(Keys(), ElementsAre("rung"));
+  EXPECT_THAT(Uploads("run/"), IsEmpty());
 }
 
 TEST_P(ObjectStoreConformance, CopiesWithinTheStore) {

@@ -43,7 +43,7 @@ class PartCounter final : public RequestObserver {
 /// False where it takes too long.
 bool WaitUntil(const std::function<bool()>& done) {
   const double begin = MonotonicSeconds();
-  while (!done() && MonotonicSeconds() - begin < 60) {
+  while (!done() && MonotonicSeconds() - begin < 300) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return done();

@@ -4,7 +4,7 @@ import { Component } from "preact";
 import { datasetOf } from "./datasets.js";
 import { debounced, download, h, select } from "./dom.js";
 import { selectWithout } from "./report.js";
-import { chosenOf, optionsOf, specificationOf } from "./specification.js";
+import { chosenOf, legendsOf, optionsOf, specificationOf } from "./specification.js";
 import { state } from "./state.js";
 import { hideTip, showTip } from "./tip.js";
 
@@ -19,8 +19,8 @@ export function prepare() {
   vega ??= require("./vega.js");
 }
 
-// Charts that are to be drawn: one a frame, once the browser painted the rest. Neither the table and the facets of a
-// filter nor the next letter of a search wait for them.
+// Charts that are to be drawn: a piece of one a frame, once the browser painted the rest. Neither the table and the
+// facets of a filter nor the next letter of a search wait for them.
 const due = new Set();
 let [frame, timer] = [0, 0];
 
@@ -32,7 +32,7 @@ function drawDue(pause) {
 
 function drawNext() {
   const [chart] = due;
-  chart?.draw();
+  chart?.drawPiece();
   if (due.size > 0) drawDue(0);
 }
 
@@ -55,7 +55,9 @@ export class Chart extends Component {
     mounted.set(this.element, this);
     sight.observe(this.element);
     this.resizer = new ResizeObserver(debounced(() => {
-      if (this.view && Math.abs(this.plot.clientWidth - this.width) > 8) this.mount();
+      if (!this.view || Math.abs(this.plot.clientWidth - this.width) <= 8) return;
+      Object.assign(this, { isBehind: true, pieces: null, shape: "" });
+      this.draw();
     }, 120));
     this.resizer.observe(this.plot);
     this.componentDidUpdate();
@@ -64,6 +66,7 @@ export class Chart extends Component {
   /** What it shows is of before. On paper it is drawn wherever it stands, else once it comes into sight. */
   componentDidUpdate() {
     this.isBehind = true;
+    this.pieces = null;
     if (this.props.page.isPrinted) {
       this.draw();
     } else if (this.isInSight) {
@@ -126,42 +129,54 @@ export class Chart extends Component {
   }
 
   /** What a mounted view cannot change: the panels, what is chosen, and which of its values are there. */
-  shapeOf({ records, panels, columns }) {
-    const chosen = this.chosen();
-    const there = (column) => column && [...new Set(records.map((record) => record[column.field]))].sort();
-    return JSON.stringify([Object.values(chosen).map((column) => column?.field), panels, columns,
-      there(chosen.color), there(chosen.shape)]);
+  shapeOf({ panels, columns }) {
+    return JSON.stringify([Object.values(this.chosen()).map((column) => column?.field), panels, columns]);
   }
 
   draw() {
-    prepare();
+    while (this.isBehind) this.drawPiece();
+  }
+
+  drawPiece() {
+    this.pieces ??= this.drawing();
+    if (!this.pieces.next().done) return;
     due.delete(this);
+    this.pieces = null;
     this.isBehind = false;
+  }
+
+  /** Each piece is as long as a reader may wait. */
+  *drawing() {
+    prepare();
     const data = this.data();
+    this.note.textContent = data.note ?? "";
+    yield;
     if (!this.view || this.shape !== this.shapeOf(data) || this.report !== this.props.page.report) {
-      this.mount(data);
+      yield* this.mounting(data);
       return;
     }
-    this.note.textContent = data.note ?? "";
     this.view.data("records", data.records);
+    Object.entries(legendsOf(this.chosen(), data.records)).forEach(([name, shown]) => this.view.signal(name, shown));
     this.run();
   }
 
-  mount(data = this.data()) {
-    this.view?.finalize();
-    this.view = null;
-    this.note.textContent = data.note ?? "";
+  *mounting(data) {
     const drawing = document.createElement(data.records.length ? "div" : "p");
+    let view = null;
     if (data.records.length === 0) {
       Object.assign(drawing, { className: "empty", textContent: "Nothing of the filter has these values." });
     } else {
       const { spec } = vega.compile(this.specification(data), { logger: quiet });
       silence(spec);
-      this.shape = this.shapeOf(data);
-      this.report = this.props.page.report;
-      this.view = new vega.View(vega.parse(spec, {}, { ast: true }),
+      yield;
+      view = new vega.View(vega.parse(spec, {}, { ast: true }),
         { expr: vega.expressionInterpreter, renderer: "svg", logLevel: vega.ErrorLevel });
-      this.view.data("records", data.records).initialize(drawing);
+      view.data("records", data.records).initialize(drawing);
+      yield;
+    }
+    this.view?.finalize();
+    Object.assign(this, { view, shape: this.shapeOf(data), report: this.props.page.report });
+    if (view) {
       this.listen();
       this.run();
     }
@@ -181,7 +196,7 @@ export class Chart extends Component {
     const of = (item) => item?.datum?.i ?? -1;
     this.view.addEventListener("click", (event, item) => of(item) >= 0 && state.pick(report.uid(of(item))));
     this.view.addEventListener("pointermove", (event, item) => {
-      if (of(item) >= 0) showTip(event, report.describe(of(item))); else hideTip();
+      if (of(item) >= 0) showTip(event, report.describe(of(item), item.datum.told)); else hideTip();
     });
     this.view.addEventListener("pointerout", hideTip);
     if (!this.isBrushed) return;

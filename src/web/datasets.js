@@ -1,11 +1,11 @@
 // The data sets that charts name (report/charts/chart.h): each makes records of the rows that the filter keeps.
 
-import { extent, least, max, min } from "d3-array";
-import { readable } from "./format.js";
+import { extent, least, max, median, min, rollup } from "d3-array";
+import { readable, samples, withUnit } from "./format.js";
 import { frontOf } from "./pareto.js";
 import { compare } from "./statistics.js";
 
-const MOST_POINTS = 800;
+const MOST_POINTS = 500;
 const MOST_PANELS = 12;
 const MOST_CELLS = 1200;
 const MOST_RANKED = 12;
@@ -15,9 +15,10 @@ const MOST_BARS = 24;
 /** Rows spread evenly over the area of x and y, those of `always` among them: a crowd looks the same. */
 function thin(rows, x, y, always) {
   if (rows.length <= MOST_POINTS) return rows;
-  const at = ({ value }) => {
-    const [low, high] = extent(rows, value);
-    return (i) => Math.floor((40 * (value(i) - low)) / (high - low || 1));
+  const at = ({ value, texts, numeric, codes }) => {
+    const place = texts && !numeric ? (i) => codes[i] : value;
+    const [low, high] = extent(rows, place);
+    return (i) => Math.floor((30 * (place(i) - low)) / (high - low || 1));
   };
   const [column, line] = [at(x), at(y)];
   const cells = Map.groupBy(rows, (i) => column(i) * 64 + line(i));
@@ -59,8 +60,10 @@ function configurations({ report, rows, chart, chosen: { x, y, color } }) {
   const valued = rows.filter((i) => report.state[i] === "valid");
   const shown = x && y ? thin(valued, x, y, front) : valued;
   const few = shown.length < valued.length;
+  // Of all rows, where those that are drawn have another one.
+  const middles = x?.texts && y ? rollup(valued, (some) => median(some, y.value), x.value) : new Map();
   return {
-    records: shown.map((i) => ({ ...report.record(i), front: front.has(i) })),
+    records: shown.map((i) => ({ ...report.record(i), front: front.has(i), middle: middles.get(x?.value(i)) })),
     note: few ? `${shown.length} of ${valued.length} points are drawn; the table has all.` : "",
   };
 }
@@ -156,26 +159,39 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
   return { records, ...told };
 }
 
-function predictions({ report, rows, chart, chosen: { what: { measured, predicted, off } } }) {
-  const records = rows.filter((i) => measured[i] !== null && predicted[i] !== null)
-    .map((i) => ({ ...report.record(i), measured: measured[i], predicted: predicted[i], off: off[i] }));
-  if (records.length === 0 || chart.id !== "foretold") return { records };
+function predictions({ report, rows, chart, chosen: { what } }) {
+  const { measured, predicted, off, unit } = what;
+  const known = rows.filter((i) => measured[i] !== null && predicted[i] !== null);
+  const { low, high } = what.estimates;
+  const records = known.map((i) => ({
+    ...report.record(i), measured: measured[i], measured_low: low[i], measured_high: high[i], predicted: predicted[i],
+    off: off[i], told: [report.line("measured", what, i), `predicted: ${withUnit(predicted[i], unit)}`],
+  }));
+  if (known.length === 0) return { records };
+  const note = `measured: ${samples(known.map((i) => report.estimate(what, i)))}`;
+  if (chart.id !== "foretold") return { records, note };
   const ends = extent(records.flatMap((record) => [record.measured, record.predicted]));
-  return { records: [...records, ...ends.map((end) => ({ i: -1, kind: "equal", measured: end, predicted: end }))] };
+  const equal = ends.map((end) => ({ i: -1, kind: "equal", measured: end, predicted: end }));
+  return { records: [...records, ...equal], note };
 }
 
 function parts({ report, rows, chart }) {
-  const { columns } = report.model.breakdowns.find(({ id }) => id === chart.breakdown);
+  const { columns } = report.breakdowns.find(({ id }) => id === chart.breakdown);
   const metric = report.metrics.find(({ better }) => better);
   const goodness = (i) => (metric?.better === "lower" ? -1 : 1) * (metric?.value(i) ?? -Infinity);
   const valued = rows.filter((i) => columns.some(({ values }) => values[i] !== null));
   const shown = valued.toSorted((a, b) => goodness(b) - goodness(a)).slice(0, MOST_BARS);
   const { label: labelOf, common } = report.labelsAmong(shown);
-  const records = shown.flatMap((i) => columns.flatMap(({ label, values }, order) =>
-    values[i] === null ? [] : [{ ...report.record(i), label: labelOf(i), part: label, order, value: values[i] }]));
+  const bars = shown.flatMap((i) => columns.flatMap((column, order) =>
+    column.values[i] === null ? [] : [{ i, column, order, estimate: report.estimate(column, i) }]));
+  const records = bars.map(({ i, column, order, estimate: { value } }) => ({
+    ...report.record(i), label: labelOf(i), part: column.label, order, value,
+    told: [report.line(column.label, column, i)],
+  }));
   const few = shown.length < valued.length
     ? `The best ${shown.length} of ${valued.length} by ${metric?.short_title}; filter to see others. ` : "";
-  return { records, note: few + commonNote(common) };
+  const each = bars.length > 0 ? `Each part: ${samples(bars.map(({ estimate }) => estimate))}. ` : "";
+  return { records, note: few + each + commonNote(common) };
 }
 
 /** Of the comparison that the view made. */

@@ -1,5 +1,7 @@
 // Numbers as people read them: as report/format.h has them.
 
+import { extent } from "d3-array";
+
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 /** Three significant digits, whole numbers with separators from 1,000 on. */
@@ -52,6 +54,15 @@ export function spread({ value, low, high }) {
   const [below, above] = [value - low, high - value];
   return Math.abs(above - below) <= 0.05 * (above + below) ? `±${readable(Math.max(above, below))}`
     : `${readable(low)} to ${readable(high)}`;
+}
+
+/** "n 3", or "24 steps" where a run's own interval stands beside it. */
+export const sampleText = ({ basis: on, n }) => (on === "steps" && n ? count(n, "step") : `n ${Math.max(1, n)}`);
+
+/** Of how many runs values are that are shown together: "n 3", "n 1 to 3". */
+export function samples(estimates) {
+  const [least, most] = extent(estimates, ({ basis: on, n }) => (on === "steps" ? 1 : n));
+  return least === most ? `n ${least}` : `n ${least} to ${most}`;
 }
 
 /** "1,234 images/s, 95 % interval 1,220 to 1,250, over 3 runs" */

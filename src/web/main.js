@@ -20,6 +20,8 @@ import { Scaling } from "./views/scaling.js";
 const VIEWS = [["overview", "Overview", Overview], ["explore", "Explore", Explore], ["scaling", "Scaling", Scaling],
   ["predicted", "Predicted", Predicted], ["compare", "Compare", Compare], ["run", "Run", Run]];
 
+const SHORT_WAIT_MS = 60;
+
 /** What stands above the views. */
 function header(model) {
   const fact = ([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text));
@@ -128,7 +130,9 @@ function startEmbedded(host) {
 
 /** A page that follows a store; before there is anything to show it says so. */
 async function startServed(host, api) {
-  const source = await servedSource(api);
+  // A server that was just started reads its store meanwhile; where it did before, the views come first.
+  setTimeout(prepare, SHORT_WAIT_MS);
+  const source = servedSource(api);
   let page = null;
   const about = Object.assign(document.createElement("div"), { className: "live" });
   const follower = new Follower(source, about, (model, text) => {
@@ -154,4 +158,6 @@ async function startServed(host, api) {
 
 const host = document.createElement("div");
 const { api } = document.body.dataset;
-if (api) startServed(host, api); else startEmbedded(host);
+// Once the script is through: where a request comes from, as who watches them asks, V8 tells by parsing what still runs
+// a second time, which is all of it.
+if (api) queueMicrotask(() => startServed(host, api)); else startEmbedded(host);

@@ -11,6 +11,8 @@ export class Report {
     this.metrics = model.metrics.map((metric) => metricOf(metric, model.configurations));
     this.columns = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
     this.predictions = predictionsOf(model, this.metrics);
+    const partOf = (column) => ({ ...column, estimates: meansOf(column.values, column) });
+    this.breakdowns = model.breakdowns.map((table) => ({ ...table, columns: table.columns.map(partOf) }));
     this.runsOf = Array.from({ length: count }, () => []);
     model.runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
     this.labels = Array.from({ length: count }, (_, i) => this.labelOf((axis) => axis.codes[i]));
@@ -39,11 +41,12 @@ export class Report {
   /** Labels of rows by what differs among them, and what they have in common. */
   labelsAmong(rows, without = []) {
     const axes = this.axes.filter((axis) => !without.includes(axis));
-    const differ = axes.filter((axis) => rows.some((i) => axis.codes[i] !== axis.codes[rows[0]]));
+    const isAlone = rows.length === 1;
+    const differ = axes.filter((axis) => isAlone || rows.some((i) => axis.codes[i] !== axis.codes[rows[0]]));
     const common = axes.filter((axis) => !differ.includes(axis));
     return {
       label: (i) => this.labelOf((axis) => axis.codes[i], differ) || this.nameOf(i),
-      common: rows.length > 1 ? this.labelOf((axis) => axis.codes[rows[0]], common) : "",
+      common: this.labelOf((axis) => axis.codes[rows[0]], common),
     };
   }
 
@@ -91,21 +94,34 @@ export class Report {
     return record;
   }
 
-  /** Lines about a configuration, for tips. */
-  describe(i) {
+  /** An estimate of a configuration as a line. */
+  line(title, column, i) {
+    return `${title}: ${estimateText(this.estimate(column, i), column.unit)}`;
+  }
+
+  /** Lines about a configuration, for tips: on its metrics, or what is `told`. */
+  describe(i, told) {
     if (this.state[i] !== "valid") return [this.labels[i], `${STATES[this.state[i]]}: ${this.reason(i)}`];
     const known = this.metrics.slice(0, 5).filter(({ value }) => value(i) !== null);
-    return [this.labels[i],
-      ...known.map((metric) => `${metric.title}: ${estimateText(this.estimate(metric, i), metric.unit)}`),
+    return [this.labels[i], ...(told ?? known.map((metric) => this.line(metric.title, metric, i))),
       ...(this.starved.has(i) ? ["waited for processors: slower than the machine"] : [])];
   }
 }
 
-/** A column in which nothing is known stands as null. */
-function metricOf(metric, { estimates: all, count }) {
-  const nothing = new Array(count).fill(null);
-  const columns = Object.entries(all[metric.id]);
-  const estimates = Object.fromEntries(columns.map(([name, column]) => [name, column ?? nothing]));
+/** Columns of estimates: one in which nothing is known stands as null. */
+function filled(columns) {
+  const nothing = new Array(columns.value.length).fill(null);
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column ?? nothing]));
+}
+
+/** The estimates of parts and of what was foretold, which rest on runs alone. */
+function meansOf(value, { low, high, n }) {
+  const estimates = filled({ value, low, high, n });
+  return { ...estimates, basis: estimates.low.map((end) => (end === null ? "none" : "runs")) };
+}
+
+function metricOf(metric, { estimates: all }) {
+  const estimates = filled(all[metric.id]);
   const heading = metric.unit ? `${metric.title}, ${metric.unit}` : metric.title;
   return { ...metric, heading, label: metric.title, estimates, value: (i) => estimates.value[i] };
 }
@@ -123,12 +139,13 @@ function axisOf(axis, { configurations, unmeasured }) {
 
 /** What experiments foretell, and the step times that the other batch sizes do. */
 function predictionsOf(model, metrics) {
-  const list = [...model.predictions];
+  const list = model.predictions.map((one) => ({ ...one, estimates: meansOf(one.measured, one) }));
   const steps = metrics.find(({ id }) => id === "step_seconds");
   const predicted = model.lines.foretold.step_seconds;
   if (steps && predicted.some((value) => value !== null)) {
     list.push({
       title: "Step time, from the other batch sizes", unit: "s", measured: steps.estimates.value, predicted,
+      estimates: steps.estimates,
       text: "Each point by the line through the other batch sizes of its series, so that it never foretells itself.",
     });
   }

@@ -1,10 +1,12 @@
 // A chart's specification as Vega-Lite takes it: with what the reader chose, and as wide as there is room.
 
+import { sum } from "d3-array";
 import { state } from "./state.js";
 import theme from "./theme.json";
 
 const PANEL_WIDTH = 250;
 const AXIS_WIDTH = 64;
+const SLANTED_WIDTH = 22;
 
 /** What a choice of a chart may be: [field, text]. */
 export function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing }) {
@@ -32,40 +34,56 @@ function referenceOf(column, part) {
   }
 }
 
+const domainOf = ({ values }) => values.map((value) => value ?? "none");
+const shownOf = ({ field }) => `shown_${field}`;
+
 /** A value has its colour and its shape in every chart and under every filter; the legend has those that are there. */
-function withDomain(channel, { field, values }, records) {
-  const there = new Set(records.map((record) => record[field]));
-  const domain = values.map((value) => value ?? "none");
-  const shown = domain.filter((value) => there.has(value));
-  const legend = channel.legend === null ? null : { ...channel.legend, values: shown };
-  return { ...channel, scale: { ...channel.scale, domain }, legend };
+function withDomain(channel, column) {
+  const legend = channel.legend === null ? null : { ...channel.legend, values: { expr: shownOf(column) } };
+  return { ...channel, scale: { ...channel.scale, domain: domainOf(column) }, legend };
+}
+
+/** What the legends have, by the name of the parameter. */
+export function legendsOf({ color, shape }, records) {
+  return Object.fromEntries([color, shape].filter((column) => column?.texts).map((column) => {
+    const there = new Set(records.map((record) => record[column.field]));
+    return [shownOf(column), domainOf(column).filter((value) => there.has(value))];
+  }));
 }
 
 /** `node` with its references resolved; a channel whose field is not chosen is left out. */
-function resolved(node, chosen, records) {
+function resolved(node, chosen) {
   if (typeof node === "string") {
     const whole = /^@([a-z]+)(?:\.([a-z]+))?$/.exec(node);
     if (whole) return referenceOf(chosen[whole[1]], whole[2]);
     return node.replace(/@([a-z]+)(?:\.([a-z]+))?/g, (text, name, part) => referenceOf(chosen[name], part) ?? "_");
   }
   if (Array.isArray(node)) {
-    return node.map((item) => resolved(item, chosen, records)).filter((item) => item !== undefined);
+    return node.map((item) => resolved(item, chosen)).filter((item) => item !== undefined);
   }
   if (node === null || typeof node !== "object") return node;
   const result = {};
   for (const [key, value] of Object.entries(node)) {
-    const item = resolved(value, chosen, records);
+    const item = resolved(value, chosen);
     if (item === undefined && key === "field") return undefined;
     if (item !== undefined || key === "title") result[key] = item ?? null;
   }
   const column = { "@color": chosen.color, "@shape": chosen.shape }[node.field];
-  return column?.texts ? withDomain(result, column, records) : result;
+  return column?.texts ? withDomain(result, column) : result;
 }
 
-function config(width) {
+/** Names below an axis are slanted where there is no room for all of them side by side, and left out only of many. */
+function names({ texts = [] } = {}, width) {
+  const isSlanted = sum(texts, ({ length }) => 6 * length + 14) > width - AXIS_WIDTH;
+  if (!isSlanted) return { labelAngle: 0 };
+  return { labelAngle: -30, labelOverlap: texts.length * SLANTED_WIDTH > width - AXIS_WIDTH };
+}
+
+function config(width, { x }) {
   return {
     ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / 150)) },
     axisXQuantitative: { tickCount: Math.max(3, Math.floor(width / 95)) },
+    axisXDiscrete: names(x, width),
     axisY: { labelLimit: Math.min(260, width * 0.4) },
   };
 }
@@ -75,7 +93,9 @@ function widthsOfPanels({ spec, facet }, { panels = 0, columns, longest = 0 }, w
   const isFixed = typeof spec.width === "object";
   const cells = isFixed && Math.max(spec.width.step * columns, Math.min(320, 6.6 * longest)) + 24;
   const room = Math.floor((width - (isFixed ? 110 : AXIS_WIDTH)) / (isFixed ? cells : PANEL_WIDTH));
-  const side = Math.max(1, Math.min(panels || 1, room));
+  // Rows are filled evenly: below a panel that is missing its axis would stand alone.
+  const rows = Math.ceil((panels || 1) / Math.max(1, room));
+  const side = Math.ceil((panels || 1) / rows);
   return {
     columns: side, spec: isFixed ? spec : { ...spec, width: Math.max(120, (width - AXIS_WIDTH) / side - 34) },
     facet: panels > 1 ? facet : { ...facet, header: { labels: false } },
@@ -84,10 +104,12 @@ function widthsOfPanels({ spec, facet }, { panels = 0, columns, longest = 0 }, w
 
 /** `data` is what the data set of the chart made, for a figure so many pixels wide. */
 export function specificationOf(chart, chosen, data, width) {
-  const spec = resolved(chart.spec, chosen, data.records);
+  const spec = resolved(chart.spec, chosen);
+  const legends = Object.entries(legendsOf(chosen, data.records)).map(([name, value]) => ({ name, value }));
   return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config: config(width),
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config: config(width, chosen),
     description: `${chart.title}. ${chart.text}`, data: { name: "records" }, ...spec,
+    params: [...(spec.params ?? []), ...legends],
     ...(spec.facet ? widthsOfPanels(spec, data, width)
       : { width: Math.max(160, width), autosize: { type: "fit-x", contains: "padding" } }),
   };

@@ -3,7 +3,7 @@
 import { csvFormatRows } from "d3-dsv";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { download, h, select } from "./dom.js";
-import { basis, readable, share, spread, STATES } from "./format.js";
+import { basis, readable, sampleText, share, spread, STATES } from "./format.js";
 import { state } from "./state.js";
 
 const ROW_HEIGHT = 31;
@@ -31,14 +31,15 @@ function coordinatesOf(report) {
     { key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) }];
 }
 
-function metricColumn(report, metric) {
+/** A column of what has estimates: of a metric, of a part, of what was foretold. */
+function measured(report, key, label, column) {
   const cell = (i) => {
-    const estimate = report.estimate(metric, i);
+    const estimate = report.estimate(column, i);
     if (!estimate) return "–";
-    const text = estimate.low === null ? `n ${Math.max(1, estimate.n)}` : spread(estimate);
-    return [readable(estimate.value), " ", h("small", { title: basis(estimate) }, text)];
+    const interval = estimate.low === null ? "" : `${spread(estimate)}, `;
+    return [readable(estimate.value), " ", h("small", { title: basis(estimate) }, interval + sampleText(estimate))];
   };
-  return { key: metric.field, label: metric.short_title, unit: metric.unit, number: true, value: metric.value, cell };
+  return { key, label, unit: column.unit, number: true, value: (i) => column.estimates.value[i], cell };
 }
 
 function numbers(key, label, unit, values) {
@@ -48,13 +49,15 @@ function numbers(key, label, unit, values) {
 
 /** What the columns beside the coordinates may be, by name: metrics, then tables of parts, then predictions. */
 function groupsOf(report) {
-  const metrics = { title: "metrics", columns: report.metrics.map((metric) => metricColumn(report, metric)) };
-  const parts = report.model.breakdowns.map(({ id, title, columns }) =>
-    [id, { title, columns: columns.map(({ label, unit, values }, i) => numbers(`${id}${i}`, label, unit, values)) }]);
-  const predictions = report.predictions.map(({ field, title, unit, measured, predicted, off }) => [field, {
-    title: `foretold: ${title}`,
-    columns: [numbers(`${field}m`, "measured", unit, measured), numbers(`${field}p`, "predicted", unit, predicted),
-      numbers(`${field}o`, "off by", "%", off)],
+  const metricOf = (metric) => measured(report, metric.field, metric.short_title, metric);
+  const metrics = { title: "metrics", columns: report.metrics.map(metricOf) };
+  const parts = report.breakdowns.map(({ id, title, columns }) =>
+    [id, { title, columns: columns.map((column, i) => measured(report, `${id}${i}`, column.label, column)) }]);
+  const predictions = report.predictions.map((prediction) => [prediction.field, {
+    title: `foretold: ${prediction.title}`,
+    columns: [measured(report, `${prediction.field}m`, "measured", prediction),
+      numbers(`${prediction.field}p`, "predicted", prediction.unit, prediction.predicted),
+      numbers(`${prediction.field}o`, "off by", "%", prediction.off)],
   }]);
   return new Map([["metrics", metrics], ...parts, ...predictions]);
 }

@@ -12,6 +12,8 @@ GIVEN = SimpleNamespace(sizes=["1GiB"], turns=2, repeats=3, layers=10, quick=Fal
 class FakePoints:
     """Each client takes as long as it is said to; a stall is a tenth."""
 
+    folder = None
+
     def __init__(self, **seconds):
         self.seconds, self.asked = seconds, []
 
@@ -26,16 +28,29 @@ class FakePoints:
         }
         return {"series": {"span_seconds": [seconds] * GIVEN.repeats}, "properties": properties}
 
+    def run(self, verb, *words):
+        """A fine-tune whose saves but the last have it wait, and whose steps take, as long as its writer is said to."""
+        assert verb == "tune"
+        writer = words[words.index("--checkpoint-writer") + 1] if "--checkpoint-writer" in words else "none"
+        stalls = [{"stall_seconds": seconds} for seconds in (self.seconds[writer], 100)]
+        return {"step_seconds": [9.0] + [self.seconds[writer]] * 23, "checkpoints": stalls}
+
 
 def test_both_sides_take_turns_and_a_ratio_says_how_much_faster_ours_is():
     benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=1, torch=2))
     state = sharded("L270m", "1GiB", GIVEN.repeats)
     benchmark.beside("a save", state, "disk", "save", "torch", 1.5, 3, theirs={"thread_count": 4})
-    assert [client for client, *_ in benchmark.points.asked] == ["assay", "torch", "assay", "torch"]
+    assert [client for client, *_ in benchmark.points.asked] == ["assay", "torch", "torch", "assay"]
     assert [more for *_, more in benchmark.points.asked][:2] == [{}, {"thread_count": 4}]
     assert benchmark.lines == [
         ["a save", "1024", "512", "torch, thread_count 4", "2.00 (2.00 to 2.00)", "1.5 / 3", "yes"]
     ]
+
+
+def test_the_slowest_steps_are_held_against_those_of_a_run_without_saves():
+    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(**{"none": 1.0, "async": 1.25}))
+    benchmark.steps()
+    assert benchmark.lines[0][-3:] == ["1.25", "at most 1.3", "aim"]
 
 
 def test_ranks_without_data_are_held_against_real_ones():
@@ -71,9 +86,10 @@ def test_the_best_number_of_threads_is_the_peers():
 
 
 def test_a_stall_is_held_against_the_synchronous_save_and_memory_against_its_bound():
-    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(assay=10, assay_async=0.5, s3torchconnector=9))
+    seconds = {"async": 0.5, "sync": 10, "assay": 10, "assay_async": 2, "s3torchconnector": 9}
+    benchmark = run_checkpoints.Benchmark(GIVEN, FakePoints(**seconds))
     benchmark.stall()
-    assert benchmark.lines[0][-3:] == ["5.0%", "at most 10 %", "aim"]
+    assert [row[-3:] for row in benchmark.lines] == [["5.0%", "at most 10%", "aim"], ["20.0%", "-", "-"]]
     benchmark.bucket()
     last = benchmark.memory_lines()[-1]
     assert last[-1] == "**no**" and last[1] == "300 MiB"
@@ -85,7 +101,9 @@ def test_a_part_that_fails_takes_no_other_with_it(monkeypatch):
 
     monkeypatch.setattr(run_checkpoints, "PARTS", {"disk": fails, "stall": run_checkpoints.Benchmark.stall})
     given = SimpleNamespace(**vars(GIVEN), parts=["disk", "stall"])
-    benchmark = run_checkpoints.Benchmark(given, FakePoints(assay=10, assay_async=0.5))
+    benchmark = run_checkpoints.Benchmark(
+        given, FakePoints(**{"async": 0.5, "sync": 10, "assay": 10, "assay_async": 2})
+    )
     published = []
     assert run_checkpoints.measure_parts(benchmark, published.append) == ["disk: the disk is full"]
-    assert len(published) == 2 and len(benchmark.lines) == 1
+    assert len(published) == 2 and len(benchmark.lines) == 2

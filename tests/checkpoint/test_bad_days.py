@@ -63,7 +63,7 @@ def test_ctrl_c_leaves_nothing(cli, tmp_path):
     while process.poll() is None and not (tmp_path / "run").exists():
         time.sleep(0.001)
     process.send_signal(signal.SIGINT)
-    error = process.communicate(timeout=60)[1]
+    error = process.communicate(timeout=300)[1]
     left = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
     if process.returncode == 0:  # it was done before
         cli.run("verify", tmp_path / "run" / "x")

@@ -89,7 +89,7 @@ class Assay:
             **options,
         )
 
-    def __call__(self, *arguments, timeout=120):
+    def __call__(self, *arguments, timeout=300):
         process = self.start(*arguments)
         out, err = process.communicate(timeout=timeout)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
@@ -137,7 +137,7 @@ def gate(assay, quick_worker, tmp_path):
     @contextlib.contextmanager
     def held(process):
         """From when a run of `process` waits at the gate."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while (pipe := open_to_write(path)) is None:
             assert process.poll() is None and time.monotonic() < end, "no run comes to the gate"
             time.sleep(0.02)

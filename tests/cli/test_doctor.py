@@ -16,16 +16,16 @@ def test_doctor_quick_describes_the_machine(assay):
 def test_an_interrupt_while_products_are_measured_is_one(assay, tmp_path):
     started = tmp_path / "started"
     worker = tmp_path / "worker"
-    worker.write_text(f"#!/bin/sh\n: > {started}\nexec sleep 60\n")
+    worker.write_text(f"#!/bin/sh\n: > {started}\nexec sleep 3600\n")
     worker.chmod(0o755)
     assay.env["ASSAY_WORKER"] = str(worker)
     process = assay.start("doctor", "--folder", tmp_path)
-    for _ in range(600):
+    for _ in range(3000):
         if started.exists() or process.poll() is not None:
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130, err
     assert "interrupted" in err.splitlines()[-1] and "by hand" not in err
 

@@ -16,6 +16,7 @@ from nodes import has_ended, wait_for
 
 FULL = "finetune_full_benchmark-v1.0.0"
 LORA = "finetune_lora_benchmark-v1.0.0"
+GPTQ_LORA = "finetune_gtpq-lora_benchmark-v1.0.0"
 
 
 def point(model, rows, **more):
@@ -40,7 +41,7 @@ def run(assay, store, experiment, arguments):
     return json.loads(assay.ok("run", experiment, *arguments, "--store", store, "--output", "json"))
 
 
-@pytest.mark.parametrize("experiment", [FULL, LORA])
+@pytest.mark.parametrize("experiment", [FULL, LORA, GPTQ_LORA])
 def test_run_measures_then_replays(assay, model, rows, store, experiment):
     first = run(assay, store, experiment, point(model, rows))
     assert first["outcome"] == "valid" and first["experiment"] == experiment
@@ -51,6 +52,27 @@ def test_run_measures_then_replays(assay, model, rows, store, experiment):
     names += " gpu_compute_utilization_avg gpu_memory_utilization_peak gpu_power_watts_max gpu_power_percent_min"
     assert not set(names.split()) - set(values)
     assert run(assay, store, experiment, point(model, rows)) == first
+
+
+def test_weights_of_few_bits_take_less_memory(assay, model, rows, tmp_path, store):
+    """A space over how many, from its file to its values."""
+    space = tmp_path / "bits.yaml"
+    values = {"model_name": model, "model_max_length": 32, "batch_size": 2, "number_gpus": 0, "dataset_id": rows}
+    fixed = "".join(f"  - {{identifier: {k}, propertyDomain: {{values: [{v}]}}}}\n" for k, v in values.items())
+    space.write_text(
+        f"entitySpace:\n{fixed}  - {{identifier: bits, propertyDomain: {{values: [2, 8]}}}}\n"
+        f"experiments:\n  - experimentIdentifier: {GPTQ_LORA}\n    parameterization:\n"
+        "      - {property: {identifier: max_steps}, value: 2}\n"
+    )
+    assay.ok("explore", space, "--store", store)
+    results = json.loads(assay.ok("results", space, "--store", store, "--output", "json"))
+    assert [each["outcome"] for each in results] == ["valid", "valid"]
+    peaks = {each["entity"]["bits"]: each["properties"]["load_peak_tensor_bytes"] for each in results}
+    assert peaks[2] < peaks[8]
+    assert {each["provenance"]["weights"] for each in results} == {
+        "random, rounded to 2 bits",
+        "random, rounded to 8 bits",
+    }
 
 
 def test_entity_id_ignores_the_order_of_properties(assay, model, rows, store):
@@ -122,7 +144,7 @@ def test_a_rank_that_is_lost_in_a_group_that_stands_for_a_machine_is_named(assay
     victim = workers[3]
     wait_for(lambda: cpu_seconds(victim) > 3)  # in its steps
     os.kill(victim, signal.SIGKILL)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 1
     assert "assay run: rank 3: the worker was killed by signal 9 (SIGKILL) after step" in err, err
     assert all(has_ended(worker) for worker in workers.values())
@@ -181,7 +203,7 @@ def test_interrupted_exploration_measures_only_the_rest(assay, space, store):
     space.write_text(space.read_text().replace("value: 2", "value: 400", 1))
     process = assay.start("explore", space, "--store", store)
     path = store.removeprefix("sqlite:///")
-    for _ in range(600):
+    for _ in range(3000):
         time.sleep(0.1)
         try:
             with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
@@ -190,7 +212,7 @@ def test_interrupted_exploration_measures_only_the_rest(assay, space, store):
         except sqlite3.OperationalError:
             pass
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     done = len(json.loads(assay.ok("results", space, "--store", store, "--output", "json")))
     assert 1 <= done
     if process.returncode == 130:
@@ -216,6 +238,26 @@ def test_an_exploration_tells_what_of_the_space_does_not_count(assay, space, sto
         text.replace("  - experimentIdentifier", "  - actuatorIdentifier: SFTTrainer\n    experimentIdentifier")
     )
     assert "does not count" not in assay("explore", space, "--store", store, "--max-points", 1).stderr
+
+
+def test_a_space_is_measured_into_the_store_that_it_names(assay, space, tmp_path, quick_worker):
+    text = space.read_text()
+    named = assay.home / "data" / "assay" / "team.db"
+    space.write_text(f"sampleStoreIdentifier: team\n{text}")
+    said = assay("explore", space, "--max-points", 1).stderr
+    assert "sampleStoreIdentifier 'team' does not count here" in said and f"there is no store {named}" in said
+    assert "1 of 4 points" in assay.ok("results", space)
+    assay.ok("store", "copy", f"sqlite:///{assay.home}/data/assay/measurements.db", f"sqlite:///{named}")
+    result = assay("explore", space)
+    assert "3 measured, 1 replayed" in result.stdout and "does not count" not in result.stderr
+    assert "4 of 4 points" in assay.ok("results", space)
+    assert "4 measurements removed" in assay.ok("forget", space)
+    space.write_text(f"sampleStoreIdentifier: default\n{text}")
+    assert "1 of 4 points" in assay.ok("results", space)
+    assert "does not count" not in assay("explore", space, "--dry-run").stderr
+    space.write_text(f"sampleStoreIdentifier: sqlite:///{tmp_path}/by_url.db\n{text}")
+    assert "1 measured" in assay.ok("explore", space, "--max-points", 1)
+    assert (tmp_path / "by_url.db").exists()
 
 
 def test_max_points(assay, space, store):

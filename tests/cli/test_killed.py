@@ -40,7 +40,7 @@ def workers(temporary):
     return found
 
 
-def wait_until(condition, seconds=60):
+def wait_until(condition, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
@@ -83,7 +83,7 @@ def test_nothing_is_left_and_nothing_is_lost(assay, space, store, temporary, end
     wait_until(lambda: workers(temporary) or process.poll() is not None)
     time.sleep(chance.choice([chance.uniform(0, 0.3), chance.uniform(0.3, 3)]))
     end(process, chance)
-    process.communicate(timeout=120)
+    process.communicate(timeout=300)
     assert wait_until(lambda: not workers(temporary)), "a worker outlives its controller"
 
     for _ in range(3):
@@ -103,7 +103,7 @@ def test_a_run_during_which_its_controller_was_stopped_is_not_taken(assay, space
         process.send_signal(signal.SIGSTOP)
         time.sleep(2.5)  # more than a controller may be away
         process.send_signal(signal.SIGCONT)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert rows(store, "select outcome from measurements") == [("failed",)]
     assert "stood still" in rows(store, "select reason from contents")[0][0]
 
@@ -133,9 +133,9 @@ def test_a_stopped_worker_ends_with_its_controller(assay, space, store, temporar
     os.kill(worker, signal.SIGSTOP)
     assert wait_until(lambda: pathlib.Path(f"/proc/{worker}/stat").read_text().split()[2] == "T")
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     try:
-        assert wait_until(lambda: not workers(temporary), seconds=10), "a stopped worker outlives its controller"
+        assert wait_until(lambda: not workers(temporary)), "a stopped worker outlives its controller"
     finally:
         for left in workers(temporary):
             os.kill(left, signal.SIGKILL)
@@ -148,8 +148,8 @@ def test_a_second_explorer_takes_over_from_a_killed_one(assay, space, store, tem
     second = assay.start("explore", space, "--store", store)
     assert wait_until(lambda: len(workers(temporary)) >= 2 or second.poll() is not None)
     first.kill()
-    first.communicate(timeout=60)
-    assert second.communicate(timeout=120) and second.returncode == 0
+    first.communicate(timeout=300)
+    assert second.communicate(timeout=300) and second.returncode == 0
     valid = rows(store, VALID_BY_POINT)
     assert [count for _, count in valid] == [1] * POINTS
     assert workers(temporary) == []

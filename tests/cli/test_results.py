@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import re
+import statistics
 import threading
 import uuid
 
@@ -77,6 +79,26 @@ def test_results_count_the_points_of_the_space(assay, space, store):
     assert "1 of 4 points" in page.read_text()
 
 
+def test_a_table_of_an_experiment_is_of_its_newest_measurements(assay, explored, store):
+    copy_to_host(assay, store, "later", slower=2)
+    table = assay.ok("results", "--experiment", FULL, "--store", store, "--limit", 4)
+    assert "These are the newest 4 measurements of 8: --limit shows more" in table
+    table = assay.ok("results", "--experiment", FULL, "--store", store, "--host", "later", "--limit", 3)
+    assert "These are the newest 3 measurements of 4" in table
+    assert "These are" not in assay.ok("results", "--experiment", FULL, "--store", store)
+
+
+def test_an_experiments_results_are_those_of_its_space(assay, explored, store):
+    of_space = json.loads(assay.ok("results", explored, "--store", store, "--output", "json"))
+    text = assay.ok("results", "--experiment", FULL, "--store", store, "--output", "json")
+    documents = json.loads(text)
+    assert text == json.dumps(documents, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert sorted(documents, key=lambda one: one["uid"]) == sorted(of_space, key=lambda one: one["uid"])
+    lines = assay.ok("results", "--experiment", FULL, "--store", store, "--output", "csv").splitlines()
+    of_space = assay.ok("results", explored, "--store", store, "--output", "csv").splitlines()
+    assert lines[0] == of_space[0] and sorted(lines) == sorted(of_space) and len(lines) == 5
+
+
 def test_machines_are_a_column_a_filter_and_a_comparison(assay, explored, store):
     copy_to_host(assay, store, "slow-laptop", slower=10)
     table = assay.ok("results", explored, "--store", store)
@@ -115,7 +137,7 @@ def test_recommend_says_when_another_process_measures_the_answer(assay, explored
     with gate(first):
         second = assay.refused(*answer)
     assert "is being measured by another process" in second
-    out, err = first.communicate(timeout=60)
+    out, err = first.communicate(timeout=300)
     assert json.loads(out)[0]["measured"]["outcome"] == "valid", err
 
 
@@ -147,16 +169,16 @@ def test_an_exploration_says_that_it_waits_for_another(assay, space, store, gate
     first = assay.start("explore", space, "--store", store)
     with gate(first):
         second = assay.start("explore", space, "--store", store)
-        too_late = threading.Timer(60, second.kill)
+        too_late = threading.Timer(300, second.kill)
         too_late.start()
         said = [second.stderr.readline()]
         while said[-1] and "waiting" not in said[-1]:
             said.append(second.stderr.readline())
         too_late.cancel()
         assert said[-1].startswith("[1/1] waiting: another process measures ")
-    out, err = second.communicate(timeout=60)
+    out, err = second.communicate(timeout=300)
     assert "1 point: 0 measured, 1 replayed" in out and " left" not in "".join(said) + err
-    first.communicate(timeout=60)
+    first.communicate(timeout=300)
 
 
 @pytest.mark.parametrize(("retries", "code", "outcomes"), [(0, 1, "0 measured"), (1, 0, "1 measured")])
@@ -233,3 +255,49 @@ def test_datasets_are_listed(assay):
     assert states["austen-completion"] == "available"
     assert "not supported yet" in states["vision-384x384-16384plus-entries-4096"]
     assert "news-chars-512-entries-256" in assay.ok("datasets")
+
+
+def test_repeats_are_made_one_by_an_aggregation(assay, space, store):
+    assay.ok("explore", space, "--store", store, "--repeats", 2)
+    asked = ("results", space, "--store", store, "--aggregate", "mean", "--aggregate", "std")
+    runs = json.loads(assay.ok("results", space, "--store", store, "--output", "json"))
+    points = json.loads(assay.ok(*asked, "--output", "json"))
+    assert len(runs) == 8 and len(points) == 4
+    for point in points:
+        of_point = [run for run in runs if run["entity_id"] == point["entity_id"]]
+        # A run that waited for a processor does not count beside one that did not.
+        counted = [run for run in of_point if not run["provenance"].get("starved")] or of_point
+        values = [run["properties"]["train_runtime"] for run in counted]
+        assert point["properties"]["runs"] == len(values)
+        assert point["properties"]["train_runtime-mean"] == pytest.approx(statistics.mean(values))
+        assert point["properties"]["train_runtime-std"] == pytest.approx(statistics.pstdev(values))
+    assert "train_runtime-mean" in assay.ok(*asked, "--output", "csv").splitlines()[0]
+    assert "real tokens/s mean" in assay.ok(*asked)
+    assert "--aggregate: mode not in {" in assay.refused("results", space, "--store", store, "--aggregate", "mode")
+
+
+def test_the_best_of_repeats_is_that_of_their_aggregation(assay, space, store, tmp_path):
+    search = ("explore", space, "--store", store, "--repeats", 2, "--sampler", "random", "--seed", 1)
+    said = assay.ok(*search, "--metric", "train_runtime-mean:min", "--metric", "train_runtime-std:max")
+    points = json.loads(
+        assay.ok(
+            *("results", space, "--store", store, "--output", "json"), *("--aggregate", "mean", "--aggregate", "std")
+        )
+    )
+    least = min(points, key=lambda point: point["properties"]["train_runtime-mean"])
+    assert f"at {least['entity_id']}" in re.search("^best train_runtime-mean: .*", said, re.MULTILINE)[0]
+    assert "best train_runtime-std: " in said
+    once = ("explore", space, "--store", f"sqlite:///{tmp_path}/once.db", "--sampler", "random")
+    assert "best" not in assay.ok(*once, "--metric", "train_runtime-std:min"), "one run has no spread"
+    assert "say train_runtime-std:max or" in assay.refused(*search, "--metric", "train_runtime-std")
+
+
+def test_a_dry_run_foretells_the_memory_of_further_batch_sizes(assay, space, store):
+    text = space.read_text()
+    of_batches = re.compile(r"(identifier: batch_size, propertyDomain: \{ ).*?( \})")
+    space.write_text(of_batches.sub(r"\1values: [1, 2, 4]\2", text))
+    assay.ok("explore", space, "--store", store)
+    assert "memory:" not in assay.ok("explore", space, "--store", store, "--dry-run")
+    space.write_text(of_batches.sub(r"\1values: [1, 2, 4, 8]\2", text))
+    foretold = assay.ok("explore", space, "--store", store, "--dry-run").splitlines()[-1]
+    assert re.fullmatch(r"memory: \S+ GiB of tensors, as foretold for (\d) of \1 points by lines .+", foretold)

@@ -33,7 +33,7 @@ def environment(tmp_path):
 def train(environment, *arguments):
     model = [] if "--model" in arguments else ["--model", "google/vit-base-patch16-224"]
     return subprocess.run(
-        [ASSAY, "tune", *model, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=120
+        [ASSAY, "tune", *model, *map(str, arguments)], capture_output=True, text=True, env=environment, timeout=300
     )
 
 

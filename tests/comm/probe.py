@@ -58,7 +58,7 @@ def start_machines(mode, ranks_of_machines, **more):
     return processes
 
 
-def finish(process, seconds=60):
+def finish(process, seconds=300):
     """Output, error and exit code; a rank that is still there when the time is up is a failure of the test."""
     try:
         out, err = process.communicate(timeout=seconds)

@@ -13,6 +13,7 @@ from ports import free_port
 from probe import PROBE, assert_same, finish, start, start_all, torch_results, wait_until_running
 
 BACKENDS = ["shm", "gloo"]
+NEVER = "3600"  # a deadline that no test waits for: what it sees, it sees without
 
 
 @pytest.mark.parametrize("size", [2, 3])
@@ -30,7 +31,7 @@ def test_torchrun_gives_the_same_result(tmp_path):
     logs = tmp_path / "logs"
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--no-python"]
     command += [f"--master-port={free_port()}", f"--log-dir={logs}", "--redirects=3", PROBE, "check"]
-    subprocess.run(command, check=True, timeout=120, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    subprocess.run(command, check=True, timeout=300, env={**os.environ, "OMP_NUM_THREADS": "1"})
     by_torchrun = [json.loads(path.read_text()) for path in sorted(logs.glob("**/stdout.log"))]
     by_hand = [json.loads(finish(process)[0]) for process in start_all("check", "auto", 2)]
     assert sorted(by_torchrun, key=lambda result: result["rank"]) == by_hand
@@ -39,48 +40,44 @@ def test_torchrun_gives_the_same_result(tmp_path):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_rank_ends_the_others_in_seconds(backend, victim):
-    processes = start_all("loop", backend, 3)
+def test_a_killed_rank_ends_the_others_before_any_deadline(backend, victim):
+    processes = start_all("loop", backend, 3, ASSAY_COMM_TIMEOUT=NEVER)
     wait_until_running(processes)
     processes[victim].send_signal(signal.SIGKILL)
-    killed = time.monotonic()
     others = [process for rank, process in enumerate(processes) if rank != victim]
     for process in others:
-        _, err, code = finish(process, 20)
+        _, err, code = finish(process)
         assert code == 1
         assert f"rank {victim}" in err and "lost in collective" in err and "all_reduce of blocks.3" in err, err
         # c10d may log about its store before our one line.
         assert len([line for line in err.splitlines() if line.startswith("comm_probe: ")]) == 1
-    assert time.monotonic() - killed < 12
     processes[victim].communicate()
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_rank_killed_within_a_large_transfer_is_the_one_that_is_named(seed):
     """Others wait for ranks that wait for it, not for it alone."""
-    processes = start_all("large", "gloo", 4, ASSAY_COMM_TIMEOUT="60")
+    processes = start_all("large", "gloo", 4, ASSAY_COMM_TIMEOUT=NEVER)
     wait_until_running(processes)
     time.sleep(0.05 * seed)
     *others, victim = processes
     victim.kill()
-    killed = time.monotonic()
-    errors = [finish(process, 20)[1] for process in others]
+    errors = [finish(process)[1] for process in others]
     lines = {line for err in errors for line in err.splitlines() if line.startswith("comm_probe: ")}
     victim.communicate()
     assert len(lines) == 1 and "rank 3 was lost in collective" in lines.pop(), errors
-    assert time.monotonic() - killed < 12
 
 
 @pytest.mark.parametrize("victim", [0, 1])
 def test_a_rank_lost_while_its_message_is_half_over_is_not_waited_for(victim):
     """gloo itself wakes whoever waits for messages that come later, not for the one on its way."""
-    processes = start_all("message", "gloo", 2, ASSAY_COMM_TIMEOUT="60")
+    processes = start_all("message", "gloo", 2, ASSAY_COMM_TIMEOUT=NEVER)
     wait_until_running(processes)
     time.sleep(0.1)
     processes[victim].send_signal(signal.SIGSTOP)
     time.sleep(0.5)  # what was sent is read meanwhile
     processes[victim].kill()
-    _, err, code = finish(processes[1 - victim], 20)
+    _, err, code = finish(processes[1 - victim])
     processes[victim].communicate()
     assert code == 1
     lines = [line for line in err.splitlines() if line.startswith("comm_probe: ")]
@@ -89,21 +86,21 @@ def test_a_rank_lost_while_its_message_is_half_over_is_not_waited_for(victim):
 
 def test_a_rank_that_computes_while_another_is_lost_is_not_blamed():
     """The connection is broken before anybody waits for it; the first rank comes when the roll call is over."""
-    first, victim, last = start_all("compute", "gloo", 3)
+    first, victim, last = start_all("compute", "gloo", 3, ASSAY_COMM_TIMEOUT=NEVER)
     wait_until_running([first, victim, last])
     victim.kill()
-    errors = [finish(process, 20)[1] for process in (first, last)]
+    errors = [finish(process)[1] for process in (first, last)]
     lines = {line for err in errors for line in err.splitlines() if line.startswith("comm_probe: ")}
     victim.communicate()
     assert len(lines) == 1 and "comm_probe: rank 1 was lost in collective" in lines.pop(), errors
 
 
 def test_a_stopped_rank_ends_the_others():
-    processes = start_all("loop", "shm", 2, ASSAY_COMM_STOPPED_TIMEOUT="1")
+    processes = start_all("loop", "shm", 2, ASSAY_COMM_TIMEOUT=NEVER, ASSAY_COMM_STOPPED_TIMEOUT="1")
     wait_until_running(processes)
     processes[1].send_signal(signal.SIGSTOP)
     try:
-        _, err, code = finish(processes[0], 20)
+        _, err, code = finish(processes[0])
     finally:
         processes[1].kill()
         processes[1].communicate()
@@ -116,7 +113,7 @@ def test_a_hanging_rank_is_named_when_time_is_up(backend):
     processes = start_all("stuck", backend, 2, ASSAY_COMM_TIMEOUT="3")
     wait_until_running(processes)
     try:
-        _, err, code = finish(processes[0], 30)
+        _, err, code = finish(processes[0])
     finally:
         processes[1].kill()
         processes[1].communicate()

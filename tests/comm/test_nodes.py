@@ -23,7 +23,7 @@ def start_agents(tmp_path):
 
 def results_of(nodes):
     for node in nodes:
-        assert node.agent.wait(120) == 0, node.errors("comm_probe")
+        assert node.agent.wait(300) == 0, node.errors("comm_probe")
     results = [json.loads(text) for node in nodes for text in node.texts("stdout")]
     return sorted(results, key=lambda result: result["rank"])
 
@@ -71,7 +71,7 @@ def running_nodes(start_agents):
 def test_a_lost_machine_is_named_with_its_ranks(running_nodes):
     others = running_nodes[0].workers()
     running_nodes[1].kill()
-    wait_for(lambda: all(has_ended(pid) for pid in others), seconds=25)
+    wait_for(lambda: all(has_ended(pid) for pid in others))
     errors = [error for node in running_nodes for error in node.errors("comm_probe")]
     assert len(errors) == 2 and errors[0] == errors[1], errors
     assert "machine 1 (" in errors[0] and "ranks 2 and 3) was lost in collective" in errors[0], errors
@@ -82,7 +82,7 @@ def lines_of(processes):
     """The one line of each, all of which fail."""
     lines = []
     for process in processes:
-        _, err, code = finish(process, 30)
+        _, err, code = finish(process)
         assert code == 1
         lines += [line for line in err.splitlines() if line.startswith("comm_probe: ")]
     assert len(lines) == len(processes), lines
@@ -114,9 +114,10 @@ def by_hand(mode, rank, port, **more):
 def test_a_machine_that_never_comes_is_one_line():
     port = free_port()
     # Whoever's patience ends first ends all.
-    ranks = [by_hand("check", rank, port, ASSAY_COMM_START_TIMEOUT=seconds) for rank, seconds in enumerate(["4", "40"])]
+    patience = ["20", "3600"]
+    ranks = [by_hand("check", rank, port, ASSAY_COMM_START_TIMEOUT=seconds) for rank, seconds in enumerate(patience)]
     first, second = lines_of(ranks)
-    assert first == second and "ranks 2 and 3 did not come" in first and " within 4.00 s" in first
+    assert first == second and "ranks 2 and 3 did not come" in first and " within 20.0 s" in first
 
 
 def test_ranks_that_do_not_know_who_shares_their_machine_are_told_so():

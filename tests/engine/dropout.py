@@ -1,5 +1,7 @@
 """Dropout masks by their definition, put into transformers and peft in place of torch's."""
 
+import itertools
+
 import numpy as np
 import torch
 
@@ -70,13 +72,24 @@ class Masks:
 def drop_probabilities(monkeypatch, model, masks):
     """Makes the eager attention of `model`'s layers, which run in order, drop by `masks`; what else drops has p 0."""
     layers = []
-    path = "transformer.h.{}.attn" if model.config.model_type == "gpt_bigcode" else "model.layers.{}.self_attn"
+    paths = {"bloom": "transformer.h.{}.self_attention", "gpt_bigcode": "transformer.h.{}.attn"}
+    path = paths.get(model.config.model_type, "model.layers.{}.self_attn")
 
     def dropout(p_RNTT, p, training, inplace=False):
         if not training or p == 0:
             return p_RNTT
         layers.append(len(layers) % model.config.num_hidden_layers)
         return masks.of_probabilities(p_RNTT, path.format(layers[-1]), p)
+
+    monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
+
+
+def drop_features_in_order(monkeypatch, masks, names):
+    """Makes what drops features as a function drop by `masks` under one of these names after the other."""
+    calls = itertools.cycle(names)
+
+    def dropout(x_RTF, p, training, inplace=False):
+        return masks.of_features(x_RTF, next(calls), p) if training and p > 0 else x_RTF
 
     monkeypatch.setattr(torch.nn.functional, "dropout", dropout)
 

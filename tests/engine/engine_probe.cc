@@ -41,6 +41,7 @@ struct Options {
   bool training = false;
   uint64_t seed = 1;
   uint64_t generator_seed = 0;
+  int64_t quantize_bits = 0;
   job::LoraOptions lora_options;
 };
 
@@ -105,7 +106,8 @@ std::vector<NamedTensor> results(CausalLM& model, const PackedBatch& batch) {
 
 void run(const Options& options) {
   bool random_weights = false;
-  const auto model = load_model(options.model_dir, parse_dtype(options.dtype), at::kCPU, options.seed, random_weights);
+  const auto model = load_model(options.model_dir, parse_dtype(options.dtype), at::kCPU, options.seed, random_weights,
+                                {}, {}, {}, {.bits = options.quantize_bits, .group_size = 32});
   LoraConfig adapter;
   if (options.lora || !options.lora_options.adapter_dir.empty()) {
     adapter = apply_lora(*model, options.lora_options, options.seed);
@@ -140,12 +142,14 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed, "of random weights and of A");
   app.add_option("--generator-seed", options.generator_seed, "of dropout");
   app.add_option("--checkpointed-layers", options.checkpointed_layers);
+  app.add_option("--quantize-bits", options.quantize_bits);
   app.add_flag("--training", options.training, "dropout is active");
   app.add_flag("--lora", options.lora);
   app.add_option("--adapter", options.lora_options.adapter_dir);
   app.add_option("--rank", options.lora_options.rank);
   app.add_option("--alpha", options.lora_options.alpha);
   app.add_option("--dropout", options.lora_options.dropout);
+  app.add_flag("--rslora", options.lora_options.use_rslora);
   app.add_option("--target-modules", options.lora_options.target_modules)->delimiter(',');
   CLI11_PARSE(app, argc, argv);
   try {

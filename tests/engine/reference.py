@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+import vector_math  # noqa: F401
 from safetensors.torch import load_file
 from transformers import (
     AutoModelForCausalLM,
+    BloomConfig,
     GPTBigCodeConfig,
     GraniteConfig,
     GraniteMoeConfig,
@@ -112,6 +114,9 @@ MODELS = {
             mlp_bias=True,
         ),
     ),
+    "bloom": (BloomConfig, dict(pad_token_id=5)),
+    "bloom_not_tied": (BloomConfig, dict(tie_word_embeddings=False)),
+    "bloom_six_heads": (BloomConfig, dict(hidden_size=48, num_attention_heads=6)),
     "gpt_bigcode": (GPTBigCodeConfig, NO_DROPOUT),
     "gpt_bigcode_not_tied": (GPTBigCodeConfig, dict(NO_DROPOUT, tie_word_embeddings=False, n_inner=40)),
     "gpt_bigcode_many_heads": (GPTBigCodeConfig, dict(NO_DROPOUT, multi_query=False, activation_function="gelu")),

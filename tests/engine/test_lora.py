@@ -18,7 +18,7 @@ from reference import (
     reference,
     run_probe,
 )
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 FLOAT32_TOLERANCE = 1e-5
 SIXTEEN_BIT_LOSS_TOLERANCE = 2e-2
@@ -89,6 +89,20 @@ def test_rank_stabilised_scale(tmp_path):
     model, adapter, wrapped = saved(tmp_path, "llama", ["q_proj", "up_proj"], use_rslora=True)
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
+
+
+def test_peft_scales_what_we_write_alike(tmp_path):
+    """After a change of B, which starts at zero."""
+    make_model("llama").save_pretrained(tmp_path / "model")
+    arguments = ("--lora", "--rank", 5, "--alpha", 12, "--target-modules", "q_proj", "--rslora")
+    probe(tmp_path / "model", *arguments, "--save-adapter", tmp_path / "adapter")
+    path = tmp_path / "adapter" / "adapter_model.safetensors"
+    torch.manual_seed(4)
+    save_file({n: torch.randn_like(t) * 0.3 if "lora_B" in n else t for n, t in load_file(path).items()}, path)
+    wrapped = PeftModel.from_pretrained(load_model(tmp_path / "model"), tmp_path / "adapter", is_trainable=True)
+    assert wrapped.peft_config["default"].use_rslora
+    got, _ = ours(tmp_path / "model", ROWS, tmp_path, "--adapter", tmp_path / "adapter")
+    assert_close(got, without_adapter_name(reference(wrapped.eval(), ROWS)), FLOAT32_TOLERANCE)
 
 
 def test_bfloat16_base_keeps_the_adapter_in_float32(tmp_path):

@@ -7,7 +7,7 @@ import json
 
 import pytest
 import torch
-from dropout import Masks, drop_modules, drop_probabilities
+from dropout import Masks, drop_features_in_order, drop_modules, drop_probabilities
 from reference import (
     ALL_EXPERTS,
     FAMILIES,
@@ -26,7 +26,7 @@ from reference import (
 )
 
 FLOAT32_TOLERANCE = 1e-5
-ROTARY = [name for name in FAMILIES if name != "gpt_bigcode"]
+ROTARY = [name for name in FAMILIES if name not in ("gpt_bigcode", "bloom")]
 SIXTEEN_BIT_LOSS_TOLERANCE = 2e-2
 
 
@@ -78,6 +78,17 @@ def test_transformers_4_spelling_of_rope(name, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
     got, _ = ours(tmp_path, ROWS, tmp_path)
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ROTARY)
+def test_a_rotary_base_that_is_not_named(name, tmp_path):
+    """Some families have one of their own."""
+    make_model(name).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = {k: v for k, v in json.loads(path.read_text()).items() if k != "rope_parameters"}
+    path.write_text(json.dumps(config))
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(load_model(tmp_path), ROWS), FLOAT32_TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +179,18 @@ def test_dropout_of_features(tmp_path):
     assert_close(got, want, FLOAT32_TOLERANCE)
     _, checkpointed = ours(tmp_path, ROWS, tmp_path, *arguments, "--checkpointed-layers", "99")
     assert all(torch.equal(checkpointed[key], tensor) for key, tensor in plain.items())
+
+
+def test_dropout_of_what_blooms_blocks_add(tmp_path, monkeypatch):
+    make_model("bloom").save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text()) | {"hidden_dropout": 0.3}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    places = [f"transformer.h.{i}.{block}.hidden_dropout" for i in range(2) for block in ("self_attention", "mlp")]
+    masks = Masks(9, len(ROWS), max(len(row["input_ids"]) for row in ROWS))
+    drop_features_in_order(monkeypatch, masks, places)
+    want = reference(load_model(tmp_path).train(), ROWS)
+    got, _ = ours(tmp_path, ROWS, tmp_path, "--training", "--generator-seed", 9)
+    assert_close(got, want, FLOAT32_TOLERANCE)
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, "qwen2_window"])

@@ -16,11 +16,10 @@ _spec.loader.exec_module(cli)
 
 assay, model, rows, space, quick_worker = cli.assay, cli.model, cli.rows, cli.space, cli.quick_worker
 
-# Clusters of Ray and Slurm need more than two cores to start in time: they are tested when asked.
-CLUSTERS = {"test_ray.py", "test_slurm.py"}
 
-
+# Clusters of Ray and Slurm need more than two cores to start in time: they are tested when asked. They are the fixture
+# `cluster` of a file; what needs none is tested always.
 def pytest_collection_modifyitems(items):
     for item in items:
-        if item.path.name in CLUSTERS and not os.environ.get("ASSAY_TEST_CLUSTERS"):
+        if "cluster" in item.fixturenames and not os.environ.get("ASSAY_TEST_CLUSTERS"):
             item.add_marker(pytest.mark.skip(reason="ASSAY_TEST_CLUSTERS is not set"))

@@ -26,7 +26,7 @@ def measurement(assay, space, store):
     return only
 
 
-def wait_until(condition, seconds=180):
+def wait_until(condition, seconds=300):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -121,9 +121,9 @@ def test_what_is_no_such_ray(assay, space, tmp_path, text, words):
 
 
 def test_a_job_ends_with_its_controller(assay, space, ray, cluster, tmp_path):
-    space.write_text(space.read_text().replace("value: 2", "value: 1000000", 1))
+    space.write_text(space.read_text().replace("value: 2", "value: 10000", 1))
     process = run_space(assay, space, store_of(tmp_path), 1, *ray, wait=False)
     assert wait_until(lambda: workers_of(assay))
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert wait_until(lambda: not workers_of(assay), seconds=90)

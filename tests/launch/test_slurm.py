@@ -42,11 +42,11 @@ def test_ranks_of_one_machine(assay, space, slurm, tmp_path):
 
 
 def test_a_cancelled_job_is_a_failed_run(assay, space, slurm, cluster, tmp_path):
-    space.write_text(space.read_text().replace("value: 2", "value: 1000000", 1))
+    space.write_text(space.read_text().replace("value: 2", "value: 10000", 1))
     process = run_space(assay, space, store_of(tmp_path), 1, "--max-points", 1, *slurm, wait=False)
     assert wait_until(lambda: workers_of(assay))
     cluster.run("scancel", *[line.split()[0] for line in cluster.jobs()])
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     assert measurement(assay, space, store_of(tmp_path))["outcome"] == "failed"
 

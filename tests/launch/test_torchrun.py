@@ -40,7 +40,7 @@ def test_a_killed_rank_is_named_and_nothing_is_left(assay, space, torchrun, tmp_
     assert process.poll() is None, process.communicate()
     time.sleep(1.5)
     os.kill(max(workers_of(assay)), signal.SIGKILL)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     failed = measurement(assay, space, store)
     assert failed["outcome"] == "failed" and "SIGKILL" in failed["reason"], failed["reason"]
@@ -54,7 +54,7 @@ def test_all_end_with_their_controller(assay, space, torchrun, tmp_path):
     assert wait_until(lambda: len(workers_of(assay)) == 2 or process.poll() is not None)
     assert process.poll() is None, process.communicate()
     process.kill()
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
     assert wait_until(lambda: not workers_of(assay)), "a worker outlives its controller"
 
 

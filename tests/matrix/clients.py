@@ -199,7 +199,7 @@ class Rclone:
 
     def run(self, *arguments, stdin=b""):
         ended = subprocess.run(
-            [self.program, *arguments], input=stdin, capture_output=True, env=self.environment, timeout=60
+            [self.program, *arguments], input=stdin, capture_output=True, env=self.environment, timeout=300
         )
         assert ended.returncode == 0, ended.stderr.decode()
         return ended.stdout
@@ -335,7 +335,7 @@ class Assay:
             input=stdin,
             capture_output=True,
             env=self.environment,
-            timeout=60,
+            timeout=300,
         )
         assert ended.returncode == 0, ended.stderr.decode()
         return ended.stdout

@@ -120,11 +120,11 @@ def configure(folder, ports, cache_port):
         rest = PROXY if kind == "proxy" else STORAGE
         (folder / f"{kind}.conf").write_text(common + rest.format(**names, cache_port=cache_port))
     rings = [str(ports[kind]) for kind in ("account", "container", "object")]
-    subprocess.run([PYTHON, "-c", PRELUDE + RINGS, str(folder), *rings], check=True, capture_output=True, timeout=120)
+    subprocess.run([PYTHON, "-c", PRELUDE + RINGS, str(folder), *rings], check=True, capture_output=True, timeout=300)
 
 
 def wait_until_it_answers(url, process, log):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while True:
         try:
             urllib.request.urlopen(url, timeout=5).close()

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -49,7 +50,7 @@ class Cli:
             stdin=subprocess.DEVNULL if stdin is None else None,
             capture_output=True,
             env=self.environment | changes,
-            timeout=120,
+            timeout=300,
         )
         assert ended.returncode == code, (arguments, ended.returncode, ended.stderr.decode())
         return ended
@@ -59,6 +60,19 @@ class Cli:
         text = self.run(*arguments, code=code, **changes).stderr.decode()
         assert text.count("\n") == 1 and text.endswith("\n"), text
         return text
+
+
+def notes_in(folder):
+    """Of puts and of gets."""
+    return [path for path in folder.rglob("*") if path.suffix in (".jsonl", ".notes")]
+
+
+def wait_for_notes(process, folder, count):
+    """Until `process` has noted so many finished parts, or ranges, in a file of `folder`: behind a line of what."""
+    deadline = time.monotonic() + 300
+    while not any(note.read_bytes().count(b"\n") > count for note in notes_in(folder)):
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 @pytest.fixture

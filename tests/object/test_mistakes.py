@@ -1,6 +1,7 @@
 """Bad input: one line each, exit code 2 for the user's own mistakes."""
 
 import calendar
+import contextlib
 import email.utils
 import http.server
 import json
@@ -11,6 +12,7 @@ import time
 
 import pytest
 from conftest import ASSAY, KEY
+from tls import Gate
 
 
 def test_what_is_asked_is_wrong(cli, tmp_path):
@@ -182,7 +184,7 @@ def test_output_that_finds_no_room(cli, tmp_path):
     for command in (["ls", "s3://test"], ["stat", "s3://test/k"], ["cat", "s3://test/k"]):
         with open("/dev/full", "wb") as full:
             ended = subprocess.run(
-                [ASSAY, "object", *command], stdout=full, stderr=subprocess.PIPE, env=cli.environment, timeout=60
+                [ASSAY, "object", *command], stdout=full, stderr=subprocess.PIPE, env=cli.environment, timeout=300
             )
         assert ended.returncode == 1 and ended.stderr.count(b"\n") == 1 and b"No space left" in ended.stderr, command
 
@@ -196,12 +198,14 @@ def test_an_object_that_changes_while_it_is_read(cli, tmp_path):
     target.parent.mkdir()
     source.write_bytes(b"a" * 16_000_000)
     cli.run("put", source, "s3://test/k")
-    slow = ("--bandwidth", "6MiB", "--part-size", "1MiB", "--connections", 2)
-    process = cli.start("get", "s3://test/k", target, *slow)
-    time.sleep(0.8)
-    source.write_bytes(b"b" * 16_000_000)
-    cli.run("put", source, "s3://test/k")
-    _, message = process.communicate(timeout=60)
+    with contextlib.closing(Gate(cli.environment["AWS_ENDPOINT_URL"], 4 << 20, down=True)) as gate:
+        patient = {"AWS_ENDPOINT_URL": gate.url, "ASSAY_STORAGE_STALL_TIMEOUT_SECONDS": "3600"}
+        process = cli.start("get", "s3://test/k", target, "--part-size", "1MiB", "--connections", 2, **patient)
+        gate.wait_until_shut(process)
+        source.write_bytes(b"b" * 16_000_000)
+        cli.run("put", source, "s3://test/k")
+        gate.open()
+        _, message = process.communicate(timeout=300)
     assert process.returncode == 2 and message.count(b"\n") == 1 and b"s3://test/k" in message, message
     assert not target.exists() and [path for path in target.parent.rglob("*") if path.is_file()] == []
 

@@ -47,15 +47,17 @@ def grant(cli, access, **more):
 def test_presigned_addresses_serve_until_they_end(keyed, tmp_path):
     (tmp_path / "file").write_bytes(b"content")
     keyed.run("put", tmp_path / "file", "oci://test@assay/a b/c+d")
-    read = keyed.run("presign", "oci://test@assay/a b/c+d", "--expires-in", 2).stdout.decode().strip()
+    read = keyed.run("presign", "oci://test@assay/a b/c+d", "--expires-in", 3600).stdout.decode().strip()
     assert urllib.request.urlopen(read).read() == b"content"
     write = keyed.run("presign", "oci://test@assay/new", "--method", "PUT").stdout.decode().strip()
     urllib.request.urlopen(urllib.request.Request(write, data=b"posted", method="PUT")).close()
     assert keyed.run("cat", "oci://test@assay/new").stdout == b"posted"
+    short = keyed.run("presign", "oci://test@assay/a b/c+d", "--expires-in", 2).stdout.decode().strip()
     time.sleep(3)
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(read)
+        urllib.request.urlopen(short)
     assert refused.value.code == 404
+    assert urllib.request.urlopen(read).read() == b"content"
 
 
 def test_signed_requests_with_bodies(keyed, tmp_path):

@@ -4,7 +4,6 @@ import contextlib
 import os
 import re
 import sys
-import time
 
 import pytest
 from conftest import KEY, SECRET
@@ -172,13 +171,12 @@ def test_a_proxy_that_is_not_there(cli):
 @pytest.mark.parametrize("how", ["flag", "variable"])
 def test_a_proxy_that_no_attempt_could_use(cli, how):
     bad = "bad://user:secretpass@x"
-    started = time.monotonic()
     if how == "flag":
         message = cli.refused("ls", "s3://test", "--proxy", bad)
     else:
         message = cli.refused("ls", "s3://test", http_proxy=bad, NO_PROXY="", no_proxy="")
     assert "unusable proxy" in message and "http://host:port" in message and "secretpass" not in message
-    assert "attempts" not in message and time.monotonic() - started < 5
+    assert "attempts" not in message
 
 
 def header(head, name):

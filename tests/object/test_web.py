@@ -1,15 +1,17 @@
 """Files of web servers that nobody here wrote: aiohttp's, which has ranges, and Python's own, which has none."""
 
 import asyncio
+import contextlib
 import functools
 import http.server
 import json
 import random
 import threading
-import time
 
 import pytest
 from aiohttp import web
+from conftest import wait_for_notes
+from tls import Gate
 
 CONTENT = random.Random(17).randbytes(70_000_003)
 
@@ -54,7 +56,7 @@ def ranged(folder):
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert started.wait(20)
+    assert started.wait(300)
     yield urls[0]
     loop.call_soon_threadsafe(loop.stop)
     thread.join()
@@ -124,13 +126,16 @@ def test_mirrors_are_asked_where_the_first_is_gone(cli, ranged, whole, tmp_path)
 
 
 def test_a_get_goes_on_where_it_was_killed(cli, ranged, tmp_path):
-    source = ranged + "/data/large%20file.bin"
-    started = cli.start("get", source, tmp_path / "got", "--bandwidth", "16MiB", "--part-size", "1MiB")
-    time.sleep(2.0)
-    assert started.poll() is None
-    started.kill()
-    started.wait()
-    assert not (tmp_path / "got").exists()
-    again = json.loads(cli.run("get", source, tmp_path / "got", "--output", "json").stdout)
+    with contextlib.closing(Gate(ranged, len(CONTENT) // 2, down=True)) as gate:
+        source = gate.url + "/data/large%20file.bin"
+        patient = {"ASSAY_STORAGE_STALL_TIMEOUT_SECONDS": "3600"}
+        started = cli.start("get", source, tmp_path / "got", "--part-size", "1MiB", **patient)
+        gate.wait_until_shut(started)
+        wait_for_notes(started, tmp_path / ".assay", 1)
+        started.kill()
+        started.wait()
+        assert not (tmp_path / "got").exists()
+        gate.open()
+        again = json.loads(cli.run("get", source, tmp_path / "got", "--output", "json").stdout)
     assert again[0]["resumed_bytes"] >= 1 << 20
     assert (tmp_path / "got").read_bytes() == CONTENT

@@ -10,7 +10,7 @@ from conftest import ASSAY
 
 
 def refused(*arguments):
-    ended = subprocess.run([ASSAY, "object", "serve", *arguments], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([ASSAY, "object", "serve", *arguments], capture_output=True, text=True, timeout=300)
     assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended.stderr
     return ended.stderr
 
@@ -49,7 +49,7 @@ def put(url, content=b"x"):
         return error.code
 
 
-def wait_for_metrics(server, lines, seconds=10):
+def wait_for_metrics(server, lines, seconds=300):
     """A request is counted when its answer has left, which its client may notice first."""
     deadline = time.monotonic() + seconds
     while True:

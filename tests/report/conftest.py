@@ -1,27 +1,41 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import playwright.sync_api
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+
+import ports  # noqa: E402
+
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
 NODE_MODULES = ROOT / "build/node/node_modules"
-SETTLE_MS = 60_000
-# Until nothing changed over two frames and the pause after which a chart is drawn anew.
+SETTLE_MS = 240_000
+# Until nothing changed over two frames (a browser may draw none: then two seconds) and the pause after which a chart is
+# drawn anew.
 SETTLED = """(most) => new Promise((done, fail) => {
-  setTimeout(() => fail(new Error("the page goes on changing")), most);
   let turn = 0;
-  const wait = () => {
+  let last = "nothing";
+  setTimeout(() => fail(new Error(`the page goes on changing (${turn} times, last ${last})`)), most);
+  const frame = () => new Promise((drawn) => { requestAnimationFrame(() => drawn()); setTimeout(drawn, 1000); });
+  const wait = async () => {
     const mine = ++turn;
-    const still = (next) => () => mine === turn && next();
-    requestAnimationFrame(still(() => requestAnimationFrame(still(() => setTimeout(still(() => {
+    await frame();
+    await frame();
+    await new Promise((paused) => setTimeout(paused, 150));
+    if (mine === turn) {
       changes.disconnect();
       done();
-    }), 150)))));
+    }
   };
-  const changes = new MutationObserver(wait);
+  const changes = new MutationObserver((seen) => {
+    const { type, target } = seen.at(-1);
+    last = `${type} of ${target.parentElement?.id || target.nodeName}.${target.className || ""}`;
+    wait();
+  });
   changes.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
   wait();
 })"""
@@ -45,12 +59,26 @@ def samples(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def free_port():
+    return ports.free_port()
+
+
 @pytest.fixture(scope="session")
 def browser():
     path = "/usr/bin/chromium"
     assert os.path.exists(path), "there is no chromium: script/test installs the packages of tools/apt-browser.txt"
     with playwright.sync_api.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        make = chromium.new_context
+
+        def patient(**options):
+            """Playwright's own half a minute is less than a busy machine takes."""
+            context = make(**options)
+            context.set_default_timeout(SETTLE_MS)
+            return context
+
+        chromium.new_context = patient
         yield chromium
         chromium.close()
 
@@ -115,12 +143,13 @@ def read(browser, request):
     readers = []
     contexts = []
 
-    def opened(url, width=1280, height=900, dark=False, **options):
+    def opened(url, width=1280, height=900, dark=False, before=lambda page: None, **options):
         scheme = "dark" if dark else "light"
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
         contexts.append(context)
         reader = Reader(context.new_page())
         readers.append(reader)
+        before(reader.page)
         if options.get("java_script_enabled", True):
             reader.open(url)
         else:

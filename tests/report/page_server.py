@@ -53,7 +53,7 @@ class Served:
 
     def ask(self, path, method="GET", host=None, **headers):
         """Status, headers and body, without a browser's manners."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=300)
         connection.putrequest(method, path, skip_host=True)
         connection.putheader("Host", host or f"127.0.0.1:{self.port}")
         for name, value in headers.items():
@@ -71,4 +71,4 @@ class Served:
 
     def stop(self):
         self.process.terminate()
-        assert self.process.wait(timeout=20) == 0, self.process.stderr.read()
+        assert self.process.wait(timeout=300) == 0, self.process.stderr.read()

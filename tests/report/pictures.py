@@ -9,10 +9,10 @@ import sys
 import tempfile
 
 import playwright.sync_api
+from conftest import ROOT
 from PIL import Image
 from test_live import Exploration
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH = 1180
 SHOWN = 900
 PICTURES = {
@@ -39,7 +39,7 @@ def take(browser, url, height, dark, before=lambda page: None):
 def take_live(browser):
     """An exploration in the middle of its second point."""
     with tempfile.TemporaryDirectory() as folder:
-        exploration = Exploration(pathlib.Path(folder), serve=True)
+        exploration = Exploration(pathlib.Path(folder), port=0)
 
         def go_on(page):
             exploration.allow(6)

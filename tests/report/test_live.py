@@ -55,9 +55,9 @@ say("ended", kind="done", reason="", stopped_by="max_steps", train_runtime=steps
 
 
 class Exploration(Served):
-    """`assay explore` whose steps are allowed one by one; with `serve` it serves itself."""
+    """`assay explore` whose steps are allowed one by one; with `port` it serves itself there."""
 
-    def __init__(self, folder, serve=False):
+    def __init__(self, folder, port=None):
         self.folder = folder
         self.servers = []
         self.store = folder / "runs.db"
@@ -72,8 +72,8 @@ class Exploration(Served):
         command = [BIN_DIR / "assay", "explore", folder / "space.yaml", "--store", self.store]
         home = {"HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache"), "XDG_DATA_HOME": str(folder / "data")}
         env = os.environ | home | {"ASSAY_WORKER": str(worker)}
-        if serve:
-            self.attach([*command, "--serve"], env=env, stdout=subprocess.DEVNULL)
+        if port is not None:
+            self.attach([*command, "--serve", "--serve-port", str(port)], env=env, stdout=subprocess.DEVNULL)
         else:
             self.process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -97,7 +97,7 @@ def explore(tmp_path):
         for process in [exploration.process, *exploration.servers]:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=300)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
@@ -105,7 +105,7 @@ def explore(tmp_path):
 
 def serve_when_there(exploration):
     """A server in a process of its own, once there is a store to serve."""
-    for _ in range(600):
+    for _ in range(3000):
         done = subprocess.run([BIN_DIR / "assay", "operations", "--store", exploration.store], capture_output=True)
         if done.returncode == 0 and b"explore" in done.stdout:
             served = Served(exploration.store)
@@ -145,16 +145,44 @@ def test_a_server_in_another_process_shows_each_step(explore, read):
     reader = read(served.link)
     reader.page.evaluate("location.hash = 'explore'")
     follow(exploration, reader)
-    assert exploration.process.wait(timeout=20) == 0
+    assert exploration.process.wait(timeout=300) == 0
 
 
-def test_explore_serves_itself_and_goes_on_serving(explore, read):
-    exploration = explore(serve=True)
+def gone(exploration, reader):
+    """Ctrl-C, while a browser follows: the exit code, and what was said last."""
+    exploration.process.send_signal(signal.SIGINT)
+    code = exploration.process.wait(timeout=300)
+    reader.page.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    reader.messages.clear()  # of a server that is gone
+    return code, exploration.process.stderr.read().strip().splitlines()[-1]
+
+
+def test_explore_serves_itself_where_it_is_told_to_and_goes_on_until_an_interrupt(explore, read, free_port):
+    exploration = explore(port=free_port)
     reader = read(exploration.link)
     reader.page.evaluate("location.hash = 'explore'")
     follow(exploration, reader)
     assert exploration.process.poll() is None
     assert "not measured" not in reader.text()
+    code, said = gone(exploration, reader)
+    assert code == 0 and said == f"still serving at {exploration.url}; Ctrl-C ends it"
+
+
+def test_explore_that_serves_is_interrupted_like_any_other(explore, read):
+    exploration = explore(port=0)
+    reader = read(exploration.link)
+    exploration.allow(3)
+    going(reader, "step 3 of 6")
+    code, said = gone(exploration, reader)
+    assert code == 130 and "what was measured is kept" in said
+
+
+def test_a_port_in_use_is_said_before_anything_is_measured(explore):
+    exploration = explore(port=0)
+    command = [*exploration.process.args[:-1], str(exploration.port)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode in [1, 2] and "in use" in done.stderr.splitlines()[-1]
+    assert done.stdout == ""
 
 
 def test_an_exploration_that_was_killed_is_not_shown_as_going_on(explore, read):

@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+import statistics
 import urllib.parse
 
 import jsonschema
@@ -134,6 +135,54 @@ def test_filters_by_address_are_filters_by_hand(page_of):
     by_hand.page.get_by_role("button", name="Show all").click()
     by_hand.settle()
     assert by_hand.rows() == total and by_hand.address == "#explore"
+
+
+def test_a_legend_has_what_the_filter_leaves_in_the_same_drawing(page_of):
+    reader = page_of("vit", "explore")
+    legend = reader.page.locator("#scatter .role-legend-label text")
+    assert {"gemini", "torch_ddp", "bf16", "fp32"} < set(legend.all_text_contents())
+    reader.page.evaluate("() => { window.drawing = document.querySelector('#scatter .plot svg') }")
+    reader.go("explore?f.a_plugin=gemini,torch_ddp")
+    assert {"gemini", "torch_ddp"} < set(legend.all_text_contents())
+    assert "FULL_SHARD" not in legend.all_text_contents()
+    assert reader.page.evaluate("window.drawing.isConnected"), "a filter compiles no chart anew"
+
+
+def test_every_value_of_a_short_axis_has_its_name(page_of):
+    reader = page_of("vit", "explore", width=1180)
+    names = reader.page.locator("#spread .role-axis-label text").all_text_contents()
+    plugins = {"FULL_SHARD", "HYBRID_SHARD", "SHARD_GRAD_OP", "gemini", "low_level_zero", "torch_ddp", "torch_ddp_fp16"}
+    shown = reader.page.locator("#spread .role-axis-label text:not([opacity='0'])").all_text_contents()
+    assert plugins < set(names) and plugins < set(shown)
+
+
+def test_a_crowd_is_drawn_at_every_value_and_its_median_is_that_of_all(page_of, samples):
+    model = model_of(samples, "ten_thousand")
+    reader = page_of("ten_thousand", "explore")
+    with reader.page.expect_download() as download:
+        reader.page.locator("#spread button.save").click()
+    records = json.load(open(download.value.path()))["data"]["values"]
+    field = choice(reader.page.locator("#spread"), "across").input_value()
+    axis = next(axis for axis in model["axes"] if axis["field"] == field)
+    configurations = model["configurations"]
+    values = {}
+    for code, state, value in zip(
+        configurations["axes"][axis["name"]],
+        configurations["state"],
+        configurations["estimates"][model["metrics"][0]["id"]]["value"],
+    ):
+        if state == "valid" and value is not None:
+            values.setdefault(axis["values"][code], []).append(value)
+    assert len(records) < sum(map(len, values.values()))
+    drawn = {record[field]: record["middle"] for record in records}
+    assert drawn == pytest.approx({value: statistics.median(all_of) for value, all_of in values.items()})
+
+
+def test_rows_of_panels_are_filled_evenly(page_of):
+    reader = page_of("vit", "scaling?f.a_precision=bf16", width=1180)
+    panels = reader.page.locator("#speedup .role-title-text text", has_text="batch size").count()
+    below = reader.page.locator("#speedup .role-axis-title text", has_text="ranks").count()
+    assert (panels, below) == (9, 3)
 
 
 def test_counts_of_facets_are_what_a_click_shows(page_of):
@@ -419,6 +468,26 @@ def test_predictions_have_their_error(page_of):
     assert "Nothing here was foretold" in page_of("one", "predicted").text()
 
 
+def test_what_was_foretold_and_parts_say_of_how_many_runs_they_are(page_of, samples):
+    reader = page_of("repeated", "predicted")
+    [foretold, *_] = model_of(samples, "repeated")["predictions"]
+    assert set(foretold["n"]) == {3} and None not in foretold["low"]
+    figure = reader.page.get_by_role("figure", name="Predicted against measured")
+    assert figure.locator(".note").inner_text() == "measured: n 3"
+    intervals = figure.locator("svg .mark-rule.role-mark > *").all()
+    assert len(intervals) == len(foretold["n"])
+    cells = reader.page.get_by_role("region", name="Foretold and measured", exact=True).locator("tbody small")
+    assert re.fullmatch(r"(±[\d.]+|[\d.]+ to [\d.]+), n 3", cells.first.inner_text())
+    reader.go("run")
+    assert "n 3" in reader.page.get_by_role("region", name="Memory by phase").inner_text()
+    reader = page_of("vit", "explore?columns=memory")
+    assert reader.page.locator("section.table tbody small").first.inner_text() == "n 1"
+    chart = reader.page.get_by_role("figure", name="Where the memory goes")
+    chart.scroll_into_view_if_needed()
+    reader.settle()
+    assert "Each part: n 1." in chart.locator(".note").inner_text()
+
+
 # The table
 
 
@@ -571,7 +640,7 @@ def test_without_script_everything_that_matters_can_be_read(samples, read):
     table = page.get_by_role("region", name="Results")
     assert table.get_by_role("row").count() == 350 and table.is_visible()
     assert page.get_by_role("heading", name="What a step costs").is_visible()
-    assert "Published by others" in page.inner_text("body")
+    assert "Beside the measurements" in page.inner_text("body")
 
 
 def test_a_page_whose_views_cannot_be_made_is_not_empty(samples, read, tmp_path):

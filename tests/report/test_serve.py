@@ -4,6 +4,7 @@ import http.server
 import json
 import re
 import shutil
+import signal
 import sqlite3
 import subprocess
 import threading
@@ -220,6 +221,20 @@ def see(page, seen):
     )
 
 
+def test_a_server_of_which_nothing_is_heard_is_a_notice_until_it_is(serve, read):
+    """Its connections stay open, as of a machine that fell asleep or a tunnel that broke."""
+    served = serve("one")
+    reader = read(served.link, before=lambda page: page.clock.install())
+    status = reader.page.get_by_role("status").get_by_text("live, as of")
+    status.wait_for()
+    served.process.send_signal(signal.SIGSTOP)
+    reader.page.clock.fast_forward("01:00")
+    notice(reader).get_by_text("The server does not answer").wait_for()
+    served.process.send_signal(signal.SIGCONT)
+    status.wait_for()
+    notice(reader).wait_for(state="hidden")
+
+
 def test_more_tabs_than_a_browser_has_connections_all_follow(serve, browser, samples):
     served = serve("one")
     context = browser.new_context()
@@ -237,9 +252,12 @@ def test_more_tabs_than_a_browser_has_connections_all_follow(serve, browser, sam
     context.close()
 
 
-def test_more_windows_than_a_browser_has_connections_are_all_seen_and_follow(serve, browser, samples):
+# Pages without https that are not of this machine have no locks.
+@pytest.mark.parametrize("locks", ["", "Object.defineProperty(navigator, 'locks', { value: undefined })"])
+def test_more_windows_than_a_browser_has_connections_are_all_seen_and_follow(serve, browser, samples, locks):
     served = serve("one")
     context = browser.new_context()
+    context.add_init_script(locks)
     windows = [context.new_page() for _ in range(8)]
     for window in windows:
         window.goto(f"{served.link}" if window is windows[0] else f"{served.url}/#explore")
@@ -253,6 +271,37 @@ def test_more_windows_than_a_browser_has_connections_are_all_seen_and_follow(ser
     served.stop()
     for window in windows:
         window.get_by_role("alert").get_by_text("The server does not answer").wait_for()
+    context.close()
+
+
+COUNT_STREAMS = """window.streams = [];
+window.EventSource = class extends EventSource {
+  constructor(...given) { super(...given); streams.push(this); }
+};
+window.listening = () => streams.filter((stream) => stream.readyState !== 2).length;"""
+SLEEP_WHEN_TOLD = """const every = setInterval;
+window.setInterval = (act, ...given) => every(() => { if (!window.sleeps) act(); }, ...given);"""
+
+
+def test_a_window_that_slept_leaves_the_stream_to_who_took_it(serve, browser, samples):
+    """Its timers stand still, as of a machine that is busy or in a debugger, while others' run on."""
+    served = serve("one")
+    context = browser.new_context()
+    context.add_init_script("Object.defineProperty(navigator, 'locks', { value: undefined });" + COUNT_STREAMS)
+    sleeper, other = context.new_page(), context.new_page()
+    sleeper.add_init_script(SLEEP_WHEN_TOLD)
+    sleeper.goto(served.link)
+    sleeper.wait_for_function("() => listening() === 1")
+    other.goto(f"{served.url}/#explore")
+    other.wait_for_function("() => document.documentElement.dataset.ready")
+    sleeper.evaluate("window.sleeps = true")
+    other.wait_for_function("() => listening() === 1")
+    sleeper.evaluate("window.sleeps = false")
+    sleeper.wait_for_function("() => listening() === 0")
+    sleeper.evaluate("location.hash = 'explore'")
+    fill(served.store, samples / "demo.jsonl")
+    for window in (sleeper, other):
+        window.locator("section.table [role=status]").get_by_text("of 4").wait_for()
     context.close()
 
 
@@ -305,7 +354,10 @@ def test_an_answer_that_comes_late_hides_no_problem(serve, read, samples):
     held = []
     reader.page.route("**/api/v1/subjects/*/model*/**", lambda route: held.append((route, route.fetch())))
     fill(served.store, samples / "demo.jsonl")
-    reader.page.wait_for_timeout(1500)
+    for _ in range(2400):
+        if held:
+            break
+        reader.page.wait_for_timeout(100)
     assert held
     shutil.move(served.store, served.store.with_suffix(".away"))
     notice(reader).get_by_text("is not there").wait_for()
@@ -481,6 +533,35 @@ def test_other_names_methods_and_sites_are_refused(serve):
         assert (status, headers["Allow"]) == (405, "GET, HEAD"), method
     assert served.ask("/api/v1/subjects", Cookie=cookie, Sec_Fetch_Site="cross-site")[0] == 403
     assert served.ask("/api/v1/subjects", Cookie=cookie, Origin="http://evil.example")[0] == 403
+
+
+def click_on_another_site(context, href):
+    """localhost and 127.0.0.1 are two sites, between which a browser sends no cookie that is Strict."""
+    page = context.new_page()
+    body = f'<a href="{href}">the figures</a>'
+    page.route("http://localhost:*/", lambda route: route.fulfill(content_type="text/html", body=body))
+    page.goto("http://localhost:1/")
+    page.get_by_text("the figures").click()
+    return page
+
+
+def test_a_link_of_another_site_leads_to_what_it_says(serve, browser):
+    served = serve("mixed")
+    address = f"{served.url}/#explore?q=256"
+    reader, stranger = browser.new_context(), browser.new_context()
+    page = click_on_another_site(reader, served.link)
+    page.wait_for_function("() => document.documentElement.dataset.ready")
+    assert page.url == f"{served.url}/#"
+    page = click_on_another_site(reader, address)
+    page.wait_for_function("() => document.documentElement.dataset.ready")
+    assert page.url == address and page.get_by_role("searchbox").input_value() == "256"
+    page.go_back()
+    page.get_by_text("the figures").wait_for()
+    page = click_on_another_site(stranger, address)
+    page.get_by_text("open the link that assay printed").wait_for()
+    assert page.url == address
+    for context in [reader, stranger]:
+        context.close()
 
 
 def test_what_a_tab_sent_while_the_server_was_away_opens_nothing(serve, browser, tmp_path):

@@ -1,8 +1,15 @@
 """The connector test as an experiment, run for real: by this program, and by the libraries that it is held against."""
 
 import json
+import os
+import pathlib
+import re
+import signal
 import subprocess
+import time
+import urllib.request
 
+import apart
 import pytest
 import served
 from conftest import Cli, write_rows
@@ -10,7 +17,10 @@ from test_tune import CONFIG, TEXT
 
 EXPERIMENT = "connector_finetune_benchmark-v1.0.0"
 ROWS = 24
-STEPS = "optimise optimise_compressed count size stream fine_tune resume fine_tune_local".split()
+STEPS = "optimise optimise_compressed count size stream stream_compressed fine_tune resume".split()
+STEPS += ["fine_tune_local", "fine_tune_again"]
+PEERS = pathlib.Path(__file__).parent / "apart" / "connector_peers.py"
+WORKER = pathlib.Path(__file__).parents[2] / "share" / "peers" / "connector-worker"
 POINT = {
     "model_max_length": 64,
     "batch_size": 4,
@@ -30,13 +40,16 @@ class Experiment:
         rows = write_rows(folder / "rows.jsonl", TEXT[:ROWS])
         self.point = POINT | {"model_name": model, "dataset_id": rows}
 
-    def ended(self, connector, uri, **more):
+    def command(self, connector, uri, **more):
         given = self.point | {"connector": connector, "uri": uri} | more
         options = [word for name, value in given.items() for word in ("-p", f"{name}={value}")]
         store = f"sqlite:///{self.folder / 'store.db'}"
         command = [served.ASSAY, "run", EXPERIMENT, *options, "--store", store, "--output", "json"]
+        return [str(word) for word in command]
+
+    def ended(self, *arguments, **more):
         return subprocess.run(
-            [str(word) for word in command],
+            self.command(*arguments, **more),
             env=self.client.environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -44,12 +57,15 @@ class Experiment:
             timeout=500,
         )
 
-    def measured(self, *arguments, **more):
+    def measurement(self, *arguments, **more):
         ended = self.ended(*arguments, **more)
         assert ended.returncode == 0, (ended.stdout, ended.stderr)
         measurement = json.loads(ended.stdout)
         assert measurement["outcome"] == "valid", (measurement["reason"], ended.stderr)
-        return measurement["properties"]
+        return measurement
+
+    def measured(self, *arguments, **more):
+        return self.measurement(*arguments, **more)["properties"]
 
     def below(self, uri):
         listed = [served.ASSAY, "object", "ls", "--recursive", f"{uri}/"]
@@ -68,39 +84,145 @@ def bench(serve, tmp_path):
 
 def check(values):
     assert all(values[f"{step}_seconds"] > 0 for step in STEPS)
-    assert values["rows"] == ROWS and values["objects"] > 4 and values["total_bytes"] > 0
+    assert values["rows"] == ROWS and values["total_bytes"] > 0
     assert values["stream_samples_per_second"] > 0 and values["first_sample_seconds"] > 0
+    assert values["stream_compressed_samples_per_second"] > 0
     assert values["real_tokens_per_second"] > 0 and values["local_real_tokens_per_second"] > 0
     assert values["checkpoints"] == 2 and values["checkpoint_bytes"] > 0
-    low, high = values["bucket_cost_percent_ci_low"], values["bucket_cost_percent_ci_high"]
-    assert low <= values["bucket_cost_percent"] <= high
+    assert values["checkpoint_remote_seconds"] > 0 and values["checkpoint_local_seconds"] > 0
+    assert values["real_tokens_per_second"] < values["real_tokens_per_second_without_checkpoints"]
+    assert "bucket_cost_percent" in values
     assert 0 < values["time_to_first_step"] < values["fine_tune_seconds"]
     assert 0 < values["resumed_time_to_first_step"] < values["resume_seconds"]
 
 
 @pytest.mark.parametrize("connector", ["assay", "assay-copy"])
 def test_ours_in_a_bucket(bench, connector):
-    values = bench.measured(connector, "s3://test/here", cache_limit="1MiB")
+    values = bench.measured(connector, "s3://test/here", cache_limit="1MiB", priced_as="oci")
     check(values)
     assert values["loss_difference"] == values["resumed_loss_difference"] == 0
     assert values["read_requests"] > values["objects"] / 2 and values["write_requests"] > values["objects"]
-    assert values["requests_usd"] > 0 and values["sent_bytes"] > values["total_bytes"] / 2
+    assert values["requests_usd"] > 0 and values["read_amplification"] >= 1
+    assert values["sent_bytes"] > values["total_bytes"] / 2
     assert bench.below("s3://test/here") == ""
 
 
 def test_ours_in_a_folder(bench, tmp_path):
     values = bench.measured("assay", tmp_path / "place")
     check(values)
-    assert values["read_requests"] == 0 and "requests_usd" not in values
+    assert values["read_requests"] == 0 and "requests_usd" not in values and "read_amplification" not in values
     assert [path for path in (tmp_path / "place").rglob("*") if path.is_file()] == []
 
 
-@pytest.mark.parametrize("connector", ["fsspec"])
-def test_others_in_a_bucket(bench, connector):
-    values = bench.measured(connector, "s3://test/here")
+# Several objects to share out between the loader's processes, and one, as by default.
+OTHERS = {
+    "fsspec": "s3fs",
+    "streaming": "mosaicml-streaming",
+    "litdata": "litdata",
+    "s3torchconnector": "s3torchconnector",
+}
+
+
+@pytest.mark.parametrize(("connector", "shard_size"), [*((name, 600) for name in OTHERS), ("fsspec", "64MiB")])
+def test_others_in_a_bucket(bench, connector, shard_size):
+    measurement = bench.measurement(connector, "s3://test/here", shard_size=shard_size)
+    values, libraries = measurement["properties"], measurement["provenance"]["libraries"]
     check(values)
-    assert "read_requests" not in values and values["final_loss"] < 12
+    assert f"{OTHERS[connector]} " in libraries
+    assert "transformers " in libraries and "peft " in libraries
+    assert "stream_stall_fraction" not in values
+    if connector in ("fsspec", "streaming"):
+        assert values["read_requests"] > values["objects"] / 2 and values["write_requests"] > values["objects"]
+        assert values["sent_bytes"] > values["total_bytes"]
+    else:
+        assert "read_requests" not in values
+    # Of fewer objects than processes one has none.
+    assert (values["objects"] == 2) == (shard_size == "64MiB")
+    assert values["loss_difference"] == 0
     assert bench.below("s3://test/here") == ""
+
+
+def wait_for(condition, process):
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert process.poll() is None and time.monotonic() < deadline, process.communicate()
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("connector", ["assay", "fsspec"])
+def test_nothing_stays_of_a_test_that_is_ended(bench, tmp_path, connector):
+    command = bench.command(connector, "s3://test/here", max_steps=100000, checkpoint_every=2)
+    process = subprocess.Popen(
+        command, env=bench.client.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    wait_for(lambda: "/run/" in bench.below("s3://test/here"), process)
+    assert list(tmp_path.glob("assay-connector*"))
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=300)
+    assert process.returncode != 0
+    assert bench.below("s3://test/here") == ""
+    assert list(tmp_path.glob("assay-connector*")) == []
+
+
+def test_a_loader_process_without_files_has_no_rows(tmp_path):
+    assert apart.answer(PEERS, {"ask": "rows_over_nothing"}, tmp_path) == [0, 1]
+
+
+def test_passes_over_files_have_all_rows_in_another_order(tmp_path):
+    question = {"ask": "epochs_of_files", "names": [f"{name}.jsonl" for name in "abcd"]}
+    first, second, again, alone = apart.answer(PEERS, question, tmp_path)
+    whole = sorted(f"{name}{number}" for name in "abcd" for number in range(5))
+    assert second == again
+    for rows in zip(first, second, strict=True):
+        assert sorted(rows[0] + rows[1]) == whole
+    for passes in (first, second, alone):
+        assert passes[0] != passes[1] and sorted(passes[0]) == sorted(passes[1])
+    assert sorted(alone[0]) == whole
+
+
+def test_steps_behind_a_resume_tell_how_long_they_waited(tmp_path):
+    whole, resumed = apart.answer(PEERS, {"ask": "waits_of_a_resume", "folder": str(tmp_path)}, tmp_path)
+    assert whole == [[step, True] for step in (1, 2, 3, 4)]
+    assert resumed == [[step, True] for step in (3, 4)]
+
+
+def test_processes_of_a_loader_share_no_connection_of_streaming(bench, tmp_path):
+    question = {"ask": "clients_of_streaming", "uri": "s3://test/peers", "folder": str(tmp_path)}
+    answer = apart.answer(PEERS, question | {"environment": bench.client.environment}, tmp_path)
+    assert answer == [[True], 3]
+
+
+def billed(bench):
+    """What the store has answered, as it would be billed."""
+    with urllib.request.urlopen(bench.client.environment["AWS_ENDPOINT_URL"] + "/metrics") as answer:
+        found = re.findall(r'assay_object_requests_total\{operation="(\w+)"[^}]*\} (\d+)', answer.read().decode())
+
+    def of(*kinds):
+        return sum(int(count) for operation, count in found if operation.startswith(kinds))
+
+    return {"read_requests": of("Get", "Head"), "write_requests": of("") - of("Get", "Head", "Delete")}
+
+
+def test_fsspec_has_one_client_for_all_calls(bench, tmp_path):
+    (tmp_path / "from" / "deep").mkdir(parents=True)
+    (tmp_path / "from" / "a").write_text("1")
+    (tmp_path / "from" / "deep" / "b").write_text("22")
+    question = {"ask": "clients_of_fsspec", "uri": "s3://test/peers", "folder": str(tmp_path)}
+    answer = apart.answer(PEERS, question | {"environment": bench.client.environment}, tmp_path)
+    assert answer["made"] == 1
+    assert answer["counted"] == answer["counted"] | billed(bench)
+    assert answer["found"] == {"one-0": 1, "one-1": 1, "one-2": 1, "folder/a": 1, "folder/deep/b": 2}
+    assert answer["left"] == {} and answer["back"] == {"a": "1", "deep/b": "22"}
+
+
+def test_a_library_without_the_gpu_trains_nothing(tmp_path):
+    plan = {"connector": "fsspec", "uri": str(tmp_path), "fine_tune": {"device": "cuda", "threads": 1}}
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": str(tmp_path)}
+    command = [WORKER, "--plan", tmp_path / "plan.json"]
+    ended = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    event = json.loads(ended.stdout.splitlines()[-1])
+    assert ended.returncode == 2 and event["kind"] == "invalid" and "sees no GPU" in event["reason"], ended.stderr
 
 
 def test_what_cannot_be_is_said(bench, tmp_path):

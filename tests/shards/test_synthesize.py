@@ -21,6 +21,14 @@ def test_rows_are_of_their_shape_and_follow_from_the_seed(cli, real, tmp_path):
     assert again["content_hash"] == said["content_hash"] != other["content_hash"]
 
 
+def test_appended_rows_go_on_with_the_numbers(cli, tmp_path):
+    shape = ["--shape", "text:100-400"]
+    cli.run("synthesize", tmp_path / "set", "--samples", 20, *shape)
+    cli.run("synthesize", tmp_path / "set", "--samples", 30, *shape, "--append")
+    cli.run("synthesize", tmp_path / "whole", "--samples", 50, *shape)
+    assert cli.rows(tmp_path / "set") == cli.rows(tmp_path / "whole")
+
+
 def test_images_are_those_that_pillow_reads(cli, tmp_path):
     cli.run("synthesize", tmp_path / "set", "--samples", 20, "--shape", "image:8-32", "--classes", 3)
     rows = cli.rows(tmp_path / "set")

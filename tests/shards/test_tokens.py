@@ -57,7 +57,8 @@ def test_what_cannot_be_tokenised_is_refused(cli, tmp_path):
     line = cli.refused("convert", both, tmp_path / "both", *columns, "--tokenizer", FOLDER)
     assert f"{both}:1: " in line and "'input_ids' of its own" in line
     (tmp_path / "rows.csv").write_text("prompt,completion\na,b\n")
-    assert "rows of JSON" in cli.refused("convert", tmp_path / "rows.csv", tmp_path / "csv", "--tokenizer", FOLDER)
+    line = cli.refused("convert", tmp_path / "rows.csv", tmp_path / "csv", "--tokenizer", FOLDER)
+    assert "JSON lines and of Parquet" in line
     assert "nowhere" in cli.refused("convert", source, tmp_path / "no", "--tokenizer", "nowhere")
 
 

@@ -107,6 +107,9 @@ def test_what_a_data_set_cost_is_reported(bucket, cli, tune, tmp_path):
     again = tune.run(f"{bucket.uri}/set", *options, "--number-ranks", "2", batch=2, client=bucket)["data"]
     assert again["fetched_shards"] == 0 and again["cached_shards"] == 2 * shards
     assert again["requests"] <= 2 * (first["requests"] - shards)
+    small = ["--data-cache", tmp_path / "small", "--data-cache-limit", "100"]
+    unkept = tune.run(f"{bucket.uri}/set", "--num-train-epochs", "1", *small, client=bucket)["data"]
+    assert unkept["unkept_shards"] == unkept["fetched_shards"] >= shards and not list((tmp_path / "small").iterdir())
     of_files = tune.run(tmp_path / "set", *options[:2])["data"]
     assert of_files["requests"] == of_files["received_bytes"] == 0 and of_files["samples"] >= 60
 

@@ -57,6 +57,19 @@ def test_losses_are_those_of_the_images_in_files(cli, images):
     assert run(cli, shards, *options, *ranks, batch=2)["losses"] == pytest.approx(expected["losses"], rel=1e-3)
 
 
+@pytest.mark.parametrize(("tensor", "stages", "data"), [(2, 1, 1), (1, 2, 1), (2, 2, 1), (2, 1, 2), (1, 2, 2)])
+def test_ranks_that_share_a_model_read_the_same_images(tensor, stages, data, bucket, images, tmp_path):
+    """Shuffled, into the second epoch, out of a bucket."""
+    put_folder(bucket, images[1], f"{bucket.uri}/set")
+    options = ["--classes", "3", "--max-steps", "6"]
+    expected = run(bucket, f"{bucket.uri}/set", *options, batch=4)
+    mesh = ["--plugin", "hybrid_parallel", "--tp-size", tensor, "--pp-size", stages]
+    mesh += ["--number-ranks", tensor * stages * data, "--data-cache", tmp_path / "cache"]
+    divided = run(bucket, f"{bucket.uri}/set", *options, *mesh, batch=4 // data)
+    assert divided["losses"] == pytest.approx(expected["losses"], rel=1e-3)
+    assert divided["steps"] == expected["steps"]
+
+
 def test_a_run_goes_on_with_the_next_image(bucket, images, tmp_path):
     _, shards = images
     put_folder(bucket, shards, f"{bucket.uri}/set")

@@ -27,7 +27,7 @@ class Tool:
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait(timeout=10)
+        self.process.wait(timeout=300)
 
 
 @pytest.fixture(scope="session")

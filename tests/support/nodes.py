@@ -55,7 +55,7 @@ def end_nodes(nodes):
             node.kill()
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=300):
     start_time = time.monotonic()
     while not condition():
         assert time.monotonic() - start_time < seconds

@@ -32,7 +32,7 @@ class Server:
             shutil.chown(self.folder, NOBODY, NOBODY)
         arguments = ["-D", self.folder / "data", "-U", "assay_test", "--auth=trust", "--encoding=UTF8", "--locale=C"]
         made = self.run("initdb", *arguments, "--no-sync")
-        out, _ = made.communicate(timeout=120)
+        out, _ = made.communicate(timeout=300)
         assert made.returncode == 0, out
         self.start()
         return self
@@ -52,7 +52,7 @@ class Server:
         arguments = ["-D", self.folder / "data", "-k", self.folder, "-h", "127.0.0.1", "-p", self.port]
         settings = ["fsync=off", "logging_collector=on", "dynamic_shared_memory_type=mmap"]
         self.process = self.run("postgres", *arguments, *(word for setting in settings for word in ("-c", setting)))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not self.answers():
             assert self.process.poll() is None and time.monotonic() < deadline, "postgres does not answer"
             time.sleep(0.05)
@@ -65,7 +65,7 @@ class Server:
     def stop(self, how=signal.SIGINT):
         if self.process.poll() is None:
             self.process.send_signal(how)
-            self.process.wait(timeout=60)
+            self.process.wait(timeout=300)
 
     def store(self, schema="runs"):
         """The URL of a store of its own for each name."""

@@ -46,7 +46,7 @@ class Machine:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(timeout=20)
+                self.process.wait(timeout=300)
             except subprocess.TimeoutExpired:
                 self.lose()
         self.log.close()

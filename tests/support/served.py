@@ -29,11 +29,11 @@ class Server:
 
     def stop(self):
         self.process.send_signal(signal.SIGINT)
-        assert self.process.wait(timeout=20) == 0
+        assert self.process.wait(timeout=300) == 0
 
     def kill(self):
         self.process.kill()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=300)
 
 
 @pytest.fixture

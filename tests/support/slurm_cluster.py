@@ -79,13 +79,13 @@ class Slurm:
 
     def run(self, *command):
         finished = subprocess.run(
-            [str(word) for word in command], env=self.environment, capture_output=True, text=True, timeout=60
+            [str(word) for word in command], env=self.environment, capture_output=True, text=True, timeout=300
         )
         assert finished.returncode == 0, (command, finished.stdout, finished.stderr)
         return finished.stdout
 
     def wait_until_idle(self):
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while "idle" not in self.run("sinfo", "--noheader", "--format=%T"):
             assert time.monotonic() < deadline, self.words()
             time.sleep(0.2)
@@ -101,7 +101,7 @@ class Slurm:
             if path.exists():
                 pid = int(path.read_text())
                 os.kill(pid, signal.SIGTERM)
-                deadline = time.monotonic() + 20
+                deadline = time.monotonic() + 300
                 while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
                     time.sleep(0.05)
                 if pathlib.Path(f"/proc/{pid}").exists():

@@ -1,5 +1,6 @@
 """A certificate authority of the tests' own, and proxies: TLS in front of a plain server, HTTP in front of any."""
 
+import contextlib
 import datetime
 import ipaddress
 import socket
@@ -166,3 +167,66 @@ class HttpProxy(Listener):
             data += more
         head, rest = data.split(b"\r\n\r\n", 1)
         return head.decode("latin-1"), rest
+
+
+class Gate(Listener):
+    """Passes what goes to the plain server at `url` and back, until `budget` bytes have gone one way: to the server, or
+    with `down` from it. From then on nothing goes that way before the gate is opened: who is behind it is in the middle
+    for as long as a test likes."""
+
+    def __init__(self, url, budget, down=False):
+        self.inner, self.left, self.down = address_of(url), budget, down
+        self.changed, self.is_open, self.carriers = threading.Condition(), False, []
+        super().__init__()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def open(self):
+        with self.changed:
+            self.is_open = True
+            self.changed.notify_all()
+
+    def wait_until_shut(self, process):
+        """Until somebody waits before it, while `process` runs."""
+        with self.changed:
+            for _ in range(300):
+                if self.changed.wait_for(lambda: self.left <= 0, timeout=1):
+                    return
+                assert process.poll() is None, process.communicate()
+        raise AssertionError("the gate stays open")
+
+    def serve(self, connection):
+        with socket.create_connection(self.inner) as server:
+            ways = [(server, connection, self.down), (connection, server, not self.down)]
+            carriers = [threading.Thread(target=self.carry, args=way, daemon=True) for way in ways]
+            self.carriers += carriers
+            for carrier in carriers:
+                carrier.start()
+            for carrier in carriers:
+                carrier.join()
+
+    def carry(self, source, target, counts):
+        try:
+            while data := source.recv(1 << 16):
+                with self.changed:
+                    if counts and self.changed.wait_for(lambda: self.is_open or self.left > 0):
+                        self.left -= len(data)
+                        self.changed.notify_all()
+                target.sendall(data)
+        except OSError:
+            pass
+        for side in (source, target):
+            with contextlib.suppress(OSError):
+                side.shutdown(socket.SHUT_RDWR)
+
+    def open_after_the_end(self):
+        """For whoever comes: who was behind it has ended, which the server knows then."""
+        self.open()
+        for carrier in self.carriers:
+            carrier.join(60)
+
+    def close(self):
+        self.open_after_the_end()
+        super().close()

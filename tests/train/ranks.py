@@ -62,7 +62,7 @@ def finish_ranks(processes, expect=0):
     """The events of every rank, by rank."""
     # All at once: one whose pipe is full waits for its reader, and the others wait for it.
     with concurrent.futures.ThreadPoolExecutor(len(processes)) as readers:
-        outputs = list(readers.map(lambda process: process.communicate(timeout=120), processes))
+        outputs = list(readers.map(lambda process: process.communicate(timeout=300), processes))
     for process, (_, stderr) in zip(processes, outputs, strict=True):
         assert process.returncode == expect, stderr
     return [[json.loads(line) for line in stdout.splitlines()] for stdout, _ in outputs]

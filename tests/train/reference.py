@@ -5,6 +5,8 @@ import json
 import pathlib
 
 import torch
+import vector_math  # noqa: F401
+from lion_pytorch import Lion
 from peft import LoraConfig, PeftConfig, PeftModel, PeftType, PromptTuningConfig, get_peft_model
 from safetensors.torch import load_file
 from tiny import lora_targets
@@ -91,6 +93,7 @@ def digest_of(folder):
     return hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in files)).hexdigest()
 
 
+OPTIMIZERS = {"lion_32bit": (Lion, {"betas": (0.9, 0.999)})}
 _trained = {}
 
 
@@ -110,8 +113,13 @@ def train_anew(model_dir, rows, folder, adapter, dtype, arguments):
         model = with_adapter(model, adapter)
     log = Log()
     settings = {"optim": "adamw_torch", "weight_decay": 0.0, "lr_scheduler_type": "cosine", "warmup_steps": 0.03}
+    own = OPTIMIZERS.get(arguments.get("optim"))
+    if own:  # transformers has these of packages that ask for a GPU
+        arguments = {name: value for name, value in arguments.items() if name != "optim"}
+    settings |= arguments
     trainer = InOrder(
         model=model,
+        optimizer_cls_and_kwargs=own and (own[0], {"lr": settings["learning_rate"], **own[1]}),
         args=TrainingArguments(
             output_dir=str(folder),
             use_cpu=True,
@@ -120,7 +128,7 @@ def train_anew(model_dir, rows, folder, adapter, dtype, arguments):
             logging_steps=1,
             disable_tqdm=True,
             logging_nan_inf_filter=False,
-            **{**settings, **arguments},
+            **settings,
         ),
         train_dataset=Rows(rows),
         data_collator=collate,

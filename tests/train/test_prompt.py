@@ -15,8 +15,8 @@ from transformers import AutoModelForCausalLM
 from worker import run_worker, train, write_plan
 
 LENGTH = 5
-FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "mixtral", "granitemoe"]
-ROUTED = ["mixtral", "granitemoe"]  # in 16 bits rounding decides which experts a token goes to
+FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "bloom", "mixtral", "granitemoe"]
+IN_16_BITS = [f"{family}-all" if f"{family}-all" in tiny.ALL_EXPERTS else family for family in FAMILIES]
 
 
 def prompted(folder):
@@ -39,12 +39,13 @@ def test_a_prompt_learns_as_pefts_does(models, tmp_path, family, case):
         output_dir=str(tmp_path / "out"), save="final",
     )  # fmt: skip
     assert_same_curve(run, steps, 1e-4, 1e-3)
-    assert abs(steps[0]["loss"] - steps[-1]["loss"]) > 0.002, "a curve that does not move shows nothing"
+    moved = 0.002 if family == "granitemoe" else 0.005  # its multipliers hold a prompt's gradients down
+    assert abs(steps[0]["loss"] - steps[-1]["loss"]) > moved, "a curve that does not move shows nothing"
     theirs = model.prompt_encoder["default"].embedding.weight.detach()
     torch.testing.assert_close(embeddings_in(tmp_path / "out"), theirs, rtol=1e-3, atol=2e-4)
 
 
-@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in ROUTED])
+@pytest.mark.parametrize("family", IN_16_BITS)
 def test_bfloat16(models, tmp_path, family):
     start = reference.save_prompt(models[family], tmp_path / "start", LENGTH)
     settings = {"learning_rate": 1e-2, "gradient_accumulation_steps": 2, "warmup_ratio": 0.2}

@@ -25,6 +25,8 @@ LANGUAGE = {
     "full-float16": {"method": "full", "dtype": "float16"},
     "full-bfloat16": {"method": "full", "dtype": "bfloat16"},
     "sgd": {"method": "full", "optimizer": "sgd"},
+    "adagrad": {"method": "full", "optimizer": "adagrad"},
+    "lion": {"method": "full", "optimizer": "lion_32bit"},
     "lora": {"method": "lora", "lora": LORA},
     "prompt": {"method": "prompt", "prompt": {"length": 5}},
 }
@@ -60,7 +62,7 @@ def kill_after_checkpoint(plan):
         if json.loads(line)["event"] == "checkpointed":
             break
     process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=300)
 
 
 @pytest.mark.parametrize("kind", LANGUAGE)
@@ -140,6 +142,29 @@ def test_what_cannot_go_on_is_said_before_the_first_step(change, reason, models,
     assert "\n" not in run.ended["reason"]
 
 
+def test_an_adapter_that_is_scaled_otherwise_does_not_go_on(models, tmp_path):
+    out = str(tmp_path / "out")
+    plan = language_plan(tmp_path, models, method="lora", lora=LORA)
+    train(tmp_path, **plan, save_every=100, output_dir=out)
+    plan["lora"] = {**LORA, "use_rslora": True}
+    run = run_worker(write_plan(tmp_path, **plan, resume=True, output_dir=out))
+    assert run.ended["kind"] == "invalid" and "this one has rank 4 (stabilised)" in run.ended["reason"], run.ended
+
+
+def test_other_quantised_weights_do_not_go_on(models, tmp_path):
+    out = str(tmp_path / "out")
+    folder = shutil.copytree(models["llama"], tmp_path / "wider", ignore=shutil.ignore_patterns("*.safetensors"))
+    config = json.loads((folder / "config.json").read_text())
+    wider = {"hidden_size": 64, "intermediate_size": 96, "head_dim": 16}
+    (folder / "config.json").write_text(json.dumps(config | wider))
+    plan = language_plan(tmp_path, models, method="lora", lora=LORA, quantize_bits=4, quantize_group_size=32)
+    plan |= {"model_dir": str(folder)}
+    train(tmp_path, **plan, save_every=100, output_dir=out)
+    run = run_worker(write_plan(tmp_path, **{**plan, "quantize_bits": 8}, resume=True, output_dir=out))
+    assert run.ended["kind"] == "invalid", run.ended
+    assert "weights of 4 bits in groups of 32, this one has 8 bits in groups of 32" in run.ended["reason"], run.ended
+
+
 def test_a_model_that_computes_something_else_does_not_go_on(models, tmp_path):
     out = str(tmp_path / "out")
     plan = language_plan(tmp_path, models, method="full")
@@ -161,28 +186,80 @@ def test_a_loss_scale_that_the_plan_names_is_the_plans(models, tmp_path):
     assert train(tmp_path, **longer, output_dir=out).column("loss_scale") == [1024]
 
 
-def test_a_damaged_checkpoint_is_passed_over_and_replaced(models, tmp_path):
+def cut(path):
+    os.truncate(path, 1000)
+
+
+def flip(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    with open(path, "r+b") as file:
+        file.write(content)
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+def test_a_damaged_checkpoint_is_passed_over_and_replaced(damage, models, tmp_path):
     out = tmp_path / "out"
     plan = language_plan(tmp_path, models)
     straight = train(tmp_path, **plan, save_every=EVERY, output_dir=str(out))
     shutil.rmtree(out / "step-7")
-    with open(out / "step-6" / "__0_0.distcp", "r+b") as file:
-        file.truncate(1000)
+    damage(out / "step-6" / "__0_0.distcp")
     rest = train(tmp_path, **plan, resume=True, save_every=EVERY, output_dir=str(out))
     assert rest.of("resumed")[0]["step"] == 3
+    said = [line for line in rest.stderr.splitlines() if "passed over" in line]
+    assert (len(said) == 1 and "__0_0.distcp is damaged" in said[0]) if damage is flip else not said, rest.stderr
     assert losses(rest) == {step: row for step, row in losses(straight).items() if step > 3}
     assert [event["step"] for event in rest.of("checkpointed")] == [6, 7]
 
 
-def test_stock_torch_goes_on_with_a_full_fine_tune(models, tmp_path):
-    plan = language_plan(tmp_path, models, method="full", weight_decay=0.1)
+def test_nothing_is_made_of_the_only_checkpoint_where_it_is_damaged(models, tmp_path):
+    out = tmp_path / "out"
+    plan = language_plan(tmp_path, models)
+    train(tmp_path, **plan, save_every=100, output_dir=str(out))
+    flip(out / "step-7" / "__0_0.distcp")
+    run = run_worker(write_plan(tmp_path, **plan, resume=True, output_dir=str(out)))
+    assert run.steps == [] and "__0_0.distcp is damaged" in run.ended["reason"], run.ended
+
+
+@pytest.mark.parametrize("damage", [cut, flip])
+@pytest.mark.parametrize("place", ["local", "out"])
+def test_damage_in_one_of_two_places_is_mended_from_the_other(place, damage, models, tmp_path):
+    folders = {"local_dir": str(tmp_path / "local"), "output_dir": str(tmp_path / "out")}
+    plan = language_plan(tmp_path, models)
+    straight = train(tmp_path, **plan, save_every=EVERY, **folders)
+    for folder in ("local", "out"):
+        shutil.rmtree(tmp_path / folder / "step-7")
+    damage(tmp_path / place / "step-6" / "__0_0.distcp")
+    rest = train(tmp_path, **plan, resume=True, save_every=EVERY, **folders)
+    assert rest.of("resumed")[0]["step"] == 6
+    assert losses(rest) == {step: row for step, row in losses(straight).items() if step > 6}
+    is_seen = (place, damage) == ("out", cut)  # bytes of what is not read are not looked at
+    assert [event["step"] for event in rest.of("checkpointed")] == ([6, 7] if is_seen else [7])
+    if is_seen:
+        assert stock_state(tmp_path / "out" / "step-6")["progress"]["counted_steps"] == 6
+
+
+# What stock torch has for an optimiser, and what that keeps.
+STOCK = {
+    "adamw_torch": (torch.optim.AdamW, ["exp_avg", "exp_avg_sq", "step"]),
+    "adagrad": (torch.optim.Adagrad, ["sum", "step"]),
+    "rmsprop": (torch.optim.RMSprop, ["square_avg", "step"]),
+    "sgd": (torch.optim.SGD, []),
+}
+
+
+@pytest.mark.parametrize("name", STOCK)
+def test_stock_torch_goes_on_with_a_full_fine_tune(name, models, tmp_path):
+    optimizer_class, kept = STOCK[name]
+    plan = language_plan(tmp_path, models, method="full", weight_decay=0.1, optimizer=name)
     run = train(tmp_path, **plan, save_every=EVERY, output_dir=str(tmp_path / "out"))
     model = AutoModelForCausalLM.from_pretrained(models["llama"], dtype=torch.float32)
-    optimizer = torch.optim.AdamW(
+    optimizer = optimizer_class(
         [
             {"params": [p for n, p in model.named_parameters() if "norm" not in n and not n.endswith("bias")]},
             {"params": [p for n, p in model.named_parameters() if "norm" in n or n.endswith("bias")]},
-        ]
+        ],
+        lr=1.0,
     )
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
@@ -193,10 +270,14 @@ def test_stock_torch_goes_on_with_a_full_fine_tune(models, tmp_path):
     set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
     ours = stock_state(tmp_path / "out" / "step-6")
     assert ours["progress"]["counted_steps"] == 6 and ours["lr_scheduler"]["last_epoch"] == 6
+    defaults = {key: value for key, value in optimizer.defaults.items() if key not in ("lr", "weight_decay")}
+    assert all({**group, **defaults} == group for group in optimizer.param_groups), optimizer.param_groups
     for name, parameter in model.named_parameters():
         assert torch.equal(parameter, ours["model"][name]), name
-        assert torch.equal(optimizer.state[parameter]["exp_avg"], ours["optimizer"]["state"][name]["exp_avg"])
-        assert optimizer.state[parameter]["step"] == 6
+        assert sorted(optimizer.state[parameter]) == sorted(kept)
+        for key in kept:
+            assert torch.equal(optimizer.state[parameter][key], ours["optimizer"]["state"][name][key]), (name, key)
+            assert key != "step" or optimizer.state[parameter][key] == 6
     assert optimizer.param_groups[0]["weight_decay"] == 0.1 and optimizer.param_groups[1]["weight_decay"] == 0
     assert optimizer.param_groups[0]["lr"] == run.column("learning_rate")[5]
 

@@ -49,7 +49,7 @@ def traced(tmp_path_factory):
         "--output": "json",
     }
     command = [ASSAY, "tune", "--synthetic", "--trace", *(text for pair in options.items() for text in pair)]
-    finished = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=120)
+    finished = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
     assert finished.returncode == 0, finished.stderr
     trace = json.loads((folder / "out" / "trace.json").read_text())
     return json.loads(finished.stdout), trace["traceEvents"], folder / "out"
@@ -139,6 +139,6 @@ def test_ranks_share_one_clock(traced):
 
 def test_a_trace_needs_a_folder():
     command = [ASSAY, "tune", "--model", "vit-digits", "--synthetic", "--max-steps", "1", "--trace"]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert finished.returncode == 2
     assert "--save final, --save-every, --resume and --trace need a place" in finished.stderr

@@ -5,6 +5,7 @@ import random
 import torch
 from transformers import (
     AutoModelForCausalLM,
+    BloomConfig,
     GPTBigCodeConfig,
     GraniteConfig,
     GraniteMoeConfig,
@@ -39,6 +40,7 @@ CONFIGS = {
         residual_multiplier=0.22,
         logits_scaling=4.0,
     ),
+    "bloom": lambda: BloomConfig(**SHAPE, tie_word_embeddings=True),
     "gpt_bigcode": lambda: GPTBigCodeConfig(
         **SHAPE,
         n_inner=SHAPE["intermediate_size"],
@@ -62,24 +64,40 @@ CONFIGS = {
     "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
     "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=16, tie_word_embeddings=True),
 }
+#: Every token takes every expert: in 16 bits rounding would decide which else.
+ALL_EXPERTS = {
+    "mixtral-all": lambda: MixtralConfig(**SHAPE, num_local_experts=2),
+    "granitemoe-all": lambda: GraniteMoeConfig(
+        **SHAPE, num_local_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, logits_scaling=4.0
+    ),
+}
 
 
 def lora_targets(family):
     """Products of attention and of the MLP."""
     experts = ["q_proj", "v_proj"]  # adapters go on attention alone
-    of_families = {"gpt_bigcode": ["c_attn", "c_proj"], "mixtral": experts, "granitemoe": experts}
+    of_families = {
+        "bloom": ["query_key_value", "dense_4h_to_h"],
+        "gpt_bigcode": ["c_attn", "c_proj"],
+        "mixtral": experts,
+        "granitemoe": experts,
+    }
     return of_families.get(family, ["q_proj", "v_proj", "down_proj"])
 
 
-def save_model(name, folder):
-    """A Hugging Face folder with random weights, large enough for losses to move."""
+def make_model(name):
+    """Random weights, large enough for losses to move."""
     torch.manual_seed(5)
-    model = AutoModelForCausalLM.from_config(CONFIGS[name](), dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config({**CONFIGS, **ALL_EXPERTS}[name](), dtype=torch.float32)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:
                 parameter.mul_(3)
-    model.save_pretrained(folder)
+    return model
+
+
+def save_model(name, folder):
+    make_model(name).save_pretrained(folder)
     return str(folder)
 
 

@@ -56,7 +56,7 @@ class Run:
 def run_worker(plan, **subprocess_options):
     """Runs the worker to its end; every line it prints must be an event."""
     done = subprocess.run(
-        [WORKER, "--plan", plan], check=False, capture_output=True, text=True, timeout=120, **subprocess_options
+        [WORKER, "--plan", plan], check=False, capture_output=True, text=True, timeout=300, **subprocess_options
     )
     return Run([json.loads(line) for line in done.stdout.splitlines()], done.returncode, done.stderr)
 

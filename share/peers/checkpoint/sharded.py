@@ -53,15 +53,24 @@ class S3TorchConnector:
 
     def __init__(self, plan):
         from s3torchconnector._s3client import S3Client
-        from s3torchconnector.dcp import BinaryPrefixStrategy, DefaultPrefixStrategy, HexPrefixStrategy
 
-        strategies = {"default": DefaultPrefixStrategy, "binary": BinaryPrefixStrategy, "hex": HexPrefixStrategy}
-        self.prefix = strategies[plan["prefix"]]()
+        self.prefix = self.prefix_of(plan)
         self.threads = plan["files_per_rank"]
         self.region, endpoint, self.config = places.s3_settings()
         self.client = S3Client(region=self.region, endpoint=endpoint, s3client_config=self.config)
         bucket = plan["output_dir"].removeprefix("s3://").split("/")[0]
         next(iter(self.client.list_objects(bucket, max_keys=1)), None)
+
+    def prefix_of(self, plan):
+        from s3torchconnector.dcp import s3_prefix_strategy as theirs
+
+        if plan["prefix"] == "default":
+            return theirs.DefaultPrefixStrategy()
+        epoch = {"epoch_num": None if plan["prefix_epoch"] < 0 else plan["prefix_epoch"]}
+        named = {"binary": theirs.BinaryPrefixStrategy, "hex": theirs.HexPrefixStrategy}
+        if plan["prefix"] in named:
+            return named[plan["prefix"]](**epoch)
+        return theirs.RoundRobinPrefixStrategy(plan["prefix"].split(","), **epoch)
 
     def connect(self, side):
         """With the streams that it has by itself: a reader's are those that its authors made for this format."""

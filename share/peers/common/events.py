@@ -3,7 +3,7 @@
 import json
 import os
 import resource
-import sys
+import signal
 import threading
 import time
 
@@ -36,13 +36,19 @@ class Events:
         self.write("step", **fields, **(dict.fromkeys(zeros.split(), 0) | more))
 
 
+#: That a process may take to clean up behind a controller that is gone.
+LAST_SECONDS = 20
+
+
 def end_with_controller():
-    """Standard input is a pipe that closes when whoever started this ends."""
+    """Standard input is a pipe that closes when whoever started this ends. What SIGTERM does is done then."""
     if "ASSAY_LIFELINE" in os.environ:
 
         def wait():
             while os.read(0, 1):
                 pass
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(LAST_SECONDS)
             os._exit(1)
 
         threading.Thread(target=wait, daemon=True).start()
@@ -58,13 +64,19 @@ def cpu_seconds():
     return usage.ru_utime + usage.ru_stime
 
 
-def measured(work):
-    """What a call of `work` took, as fields of a checkpoint_transfer."""
+def starts_peak_anew():
+    """Of resident memory; whether the system can."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
-    except OSError as error:
-        print(f"memory is not measured: {error}", file=sys.stderr)
+    except OSError:
+        return False
+    return True
+
+
+def measured(work):
+    """What a call of `work` took, as fields of a checkpoint_transfer."""
+    tells_memory = starts_peak_anew()
     before, cpu, begin = memory_bytes("VmRSS"), cpu_seconds(), time.monotonic()
     work()
     seconds = time.monotonic() - begin
@@ -73,5 +85,5 @@ def measured(work):
         "seconds": seconds,
         "stall_seconds": seconds,
         "cpu_seconds": cpu_seconds() - cpu,
-        "beyond_bytes": max(0, memory_bytes("VmHWM") - before),
+        "beyond_bytes": max(0, memory_bytes("VmHWM") - before) if tells_memory else -1,
     }

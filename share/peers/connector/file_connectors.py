@@ -13,7 +13,13 @@ import torch
 import zstd
 from file_places import FilePlaces, below, is_bucket
 
-PACK = {"": bytes, "gz": gzip.compress, "zstd": zstd.compress}
+
+def zstd_by_one_thread(data):
+    return zstd.compress(data, 3, 1)
+
+
+PACK = {"": bytes, "gz": gzip.compress, "zstd": zstd_by_one_thread}
+UNPACK = {".jsonl": bytes, ".gz": gzip.decompress, ".zstd": zstd.decompress}
 
 
 def parts_of(rows_file, most):
@@ -31,19 +37,22 @@ def parts_of(rows_file, most):
 
 
 class WholeFiles(torch.utils.data.IterableDataset):
-    """Objects in a shuffled order, shared out over a loader's processes, each one's rows shuffled: by their names alone,
-    so that the order is the same wherever they lie."""
+    """Objects shared out over a loader's processes, each process's in another order every time that it goes round them,
+    and each one's rows shuffled: by their names alone, so that the order is the same wherever they lie."""
 
     def __init__(self, names, read, seed):
-        self.names, self.read, self.seed = sorted(names), read, seed
+        self.names, self.read, self.seed, self.epoch = sorted(names), read, seed, 0
 
     def __iter__(self):
+        epoch, self.epoch = f"{self.seed} {self.epoch}", self.epoch + 1
         worker = torch.utils.data.get_worker_info()
         names = list(self.names)
         random.Random(self.seed).shuffle(names)
-        for name in names[worker.id :: worker.num_workers] if worker else names:
-            lines = self.read(name).splitlines()
-            random.Random(f"{self.seed} {os.path.basename(name)}").shuffle(lines)
+        names = names[worker.id :: worker.num_workers] if worker else names
+        random.Random(epoch).shuffle(names)
+        for name in names:
+            lines = UNPACK[os.path.splitext(name)[1]](self.read(name)).splitlines()
+            random.Random(f"{epoch} {os.path.basename(name)}").shuffle(lines)
             for line in lines:
                 yield json.loads(line)
 
@@ -81,19 +90,21 @@ class Files:
 
 
 class Fsspec(Files):
+    SENDS_BY_BOTOCORE = True
+
     def local(self):
         return self
 
     def system(self, uri):
+        """One for all calls of a process, with its connections: the library keeps it."""
         import fsspec
 
-        return fsspec.filesystem("s3" if is_bucket(uri) else "file", skip_instance_cache=True, use_listings_cache=False)
+        if is_bucket(uri):
+            return fsspec.filesystem("s3", use_listings_cache=False)
+        return fsspec.filesystem("file", auto_mkdir=True)
 
     def put(self, uri, data):
-        system = self.system(uri)
-        if not is_bucket(uri):
-            system.makedirs(os.path.dirname(uri), exist_ok=True)
-        system.pipe_file(uri, data)
+        self.system(uri).pipe_file(uri, data)
 
     def get(self, uri):
         return self.system(uri).cat_file(uri)
@@ -104,6 +115,16 @@ class Fsspec(Files):
             return {}
         root = system._strip_protocol(uri).rstrip("/") + "/"
         return {name.removeprefix(root): about["size"] for name, about in system.find(uri, detail=True).items()}
+
+    def put_folder(self, folder, uri):
+        """All files at once, as the library does."""
+        files = below(folder)
+        self.system(uri).put(list(files.values()), [f"{uri}/{name}" for name in files])
+        return sum(os.path.getsize(path) for path in files.values())
+
+    def get_folder(self, uri, folder):
+        names = list(self.files(uri))
+        self.system(uri).get([f"{uri}/{name}" for name in names], [os.path.join(folder, name) for name in names])
 
     def remove(self, uri):
         system = self.system(uri)

@@ -4,7 +4,9 @@ import os
 import shutil
 import time
 
+import places
 import torch
+from file_places import is_bucket
 from peft import LoraConfig, get_peft_model
 from text import collate
 from transformers import AutoConfig, AutoModelForCausalLM, Trainer, TrainerCallback, TrainingArguments
@@ -31,26 +33,6 @@ def make_model(fine_tune):
     return get_peft_model(model, config)
 
 
-class TimedLoader:
-    """A loader that knows how long it was waited for."""
-
-    def __init__(self, loader):
-        self.loader, self.waited = loader, 0.0
-
-    def __iter__(self):
-        batches = iter(self.loader)
-        while True:
-            begin = time.monotonic()
-            batch = next(batches, None)
-            self.waited += time.monotonic() - begin
-            if batch is None:
-                return
-            yield batch
-
-    def __getattr__(self, name):
-        return getattr(self.loader, name)
-
-
 class Teller(TrainerCallback):
     """Writes a step and a rank_step of each."""
 
@@ -59,9 +41,11 @@ class Teller(TrainerCallback):
         self.seconds = self.began = 0.0
 
     def on_step_begin(self, *_, **__):
+        self.run.wait_for_device()
         self.began = time.monotonic()
 
     def on_step_end(self, *_, **__):
+        self.run.wait_for_device()
         self.seconds = time.monotonic() - self.began
 
     def on_log(self, _, state, *__, logs, **___):
@@ -80,9 +64,12 @@ class UploadingTrainer(Trainer):
         super().__init__(**settings)
         self.run = run
 
-    def get_train_dataloader(self):
-        self.run.loader = TimedLoader(super().get_train_dataloader())
-        return self.run.loader
+    def get_batch_samples(self, *arguments, **named):
+        """Where batches are taken, of whatever loader Trainer has made of its own, as it does after a resume."""
+        begin = time.monotonic()
+        taken = super().get_batch_samples(*arguments, **named)
+        self.run.waited += time.monotonic() - begin
+        return taken
 
     def training_step(self, model, inputs, *rest, **more):
         self.run.tokens += int(inputs["attention_mask"].sum())
@@ -97,7 +84,7 @@ class UploadingTrainer(Trainer):
 class FineTune:
     def __init__(self, plan, events, connector, rows, folder):
         self.plan, self.events, self.connector, self.rows, self.folder = plan, events, connector, rows, folder
-        self.loader, self.tokens, self.uri, self.told_waited = None, 0, "", 0.0
+        self.tokens, self.uri, self.waited = 0, "", 0.0
 
     def train(self, uri, resumes):
         self.uri = uri
@@ -136,10 +123,14 @@ class FineTune:
             report_to=[],
         )
 
+    def wait_for_device(self):
+        """What was launched is of the step that launched it."""
+        if self.plan["fine_tune"]["device"] == "cuda":
+            torch.cuda.synchronize()
+
     def take_waited(self):
         """Since it was asked before."""
-        waited = self.loader.waited - self.told_waited
-        self.told_waited = self.loader.waited
+        waited, self.waited = self.waited, 0.0
         return waited
 
     def take_tokens(self):
@@ -147,14 +138,17 @@ class FineTune:
         return tokens
 
     def upload(self, step, begin):
+        """Trainer's own files are a stage on the way: they are not written through, and do not stay."""
         name = f"checkpoint-{step}"
-        local = time.monotonic() - begin
-        here = os.path.join(self.folder, name)
-        size = self.connector.put_folder(here, f"{self.uri}/{name}")
+        uri, here = f"{self.uri}/{name}", os.path.join(self.folder, name)
+        size = self.connector.put_folder(here, uri)
+        if not is_bucket(uri):
+            places.sync_folder(uri)
         shutil.rmtree(here)
         seconds = time.monotonic() - begin
-        times = {"stall_seconds": seconds, "local_seconds": local, "remote_seconds": seconds}
-        self.events.write("checkpointed", step=step, uri=f"{self.uri}/{name}", bytes=size, **times)
+        of_place = {"remote_seconds": seconds} if is_bucket(uri) else {"local_seconds": seconds}
+        times = {"stall_seconds": seconds, "local_seconds": 0, "remote_seconds": 0} | of_place
+        self.events.write("checkpointed", step=step, uri=uri, bytes=size, **times)
 
     def fetch_last(self, begin):
         step = max(int(name.split("/")[0].rsplit("-", 1)[1]) for name in self.connector.files(self.uri))

@@ -12,15 +12,19 @@ def load_tokenizer(folder):
 
 
 class Rows(torch.utils.data.IterableDataset):
-    """The samples of a connector, tokenised in the loader's processes; epoch after epoch."""
+    """The samples of a connector, tokenised in the loader's processes; epoch after epoch. A process that none of them
+    fell to, since there are fewer files than processes, has no rows instead of looking for them for ever."""
 
     def __init__(self, samples, tokenizer, fine_tune):
         self.samples, self.tokenizer = samples, tokenizer
         self.length = fine_tune["model_max_length"]
 
     def __iter__(self):
-        while True:
+        is_empty = False
+        while not is_empty:
+            is_empty = True
             for sample in self.samples:
+                is_empty = False
                 yield self.encode(sample)
 
     def encode(self, sample):

@@ -34,7 +34,7 @@ void ReadGptBigCode(ConfigReader& keys, ModelConfig& config) {
   config.network = Network::kGptBigCode;
   ReadSizes(keys, {.hidden = "n_embd", .layers = "n_layer", .heads = "n_head"}, config);
   config.intermediate_size = keys.IntegerOr("n_inner", 1, 4 * std::min(config.hidden_size, INT64_MAX / 4));
-  config.max_positions = keys.IntegerOr("n_positions", 1, 1024);
+  config.max_positions = keys.IntegerOr(EitherKey(keys, "n_positions", "max_position_embeddings"), 1, 1024);
   config.num_key_value_heads = keys.BooleanOr("multi_query", true) ? 1 : config.num_query_heads;
   config.attention_scale = keys.BooleanOr("scale_attn_weights", true) ? config.attention_scale : 1.0;
   config.attention_dropout = ReadDropout(keys, "attn_pdrop", 0.1);

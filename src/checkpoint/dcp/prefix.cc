@@ -44,10 +44,13 @@ std::string FilePrefix(const PrefixOptions& options, int rank, int ranks) {
   return fmt::format("{}/{}{}", prefix, options.epoch ? fmt::format("epoch_{}/", *options.epoch) : "", own);
 }
 
-Result<PrefixOptions> ParsePrefixStrategy(std::string_view text) {
+Result<PrefixOptions> ParsePrefixStrategy(std::string_view text, int64_t epoch) {
   PrefixOptions options;
+  options.epoch = epoch < 0 ? std::nullopt : std::optional(epoch);
   if (text == "default") {
-    return options;
+    return options.epoch ? Result<PrefixOptions>(Status::InvalidArgument(
+                               "names have an epoch behind a prefix alone (say binary, hex, or names with commas)"))
+                         : options;
   }
   if (text == "binary" || text == "hex") {
     options.strategy = text == "binary" ? PrefixStrategy::kBinary : PrefixStrategy::kHex;

@@ -30,8 +30,8 @@ struct PrefixOptions {
 /// What the names of rank `rank`'s files of `ranks` begin with; "0.distcp" and so on follow.
 std::string FilePrefix(const PrefixOptions& options, int rank, int ranks);
 
-/// "default", "binary", "hex", or prefixes joined by commas, in turn; InvalidArgument for what can be no part of a
-/// name.
-Result<PrefixOptions> ParsePrefixStrategy(std::string_view text);
+/// "default", "binary", "hex", or prefixes joined by commas, in turn; with an epoch from 0 on. InvalidArgument for what
+/// can be no part of a name.
+Result<PrefixOptions> ParsePrefixStrategy(std::string_view text, int64_t epoch = -1);
 
 }  // namespace assay::checkpoint

@@ -117,6 +117,8 @@ TEST(FilePrefix, OfEveryStrategy) {
   EXPECT_EQ(FilePrefix(options, 1, 8), "1000000000/epoch_2/__1_");
   options = {.strategy = PrefixStrategy::kHex, .least_digits = 1};
   EXPECT_EQ(FilePrefix(options, 31, 300), "f10/__31_");
+  EXPECT_EQ(Must(ParsePrefixStrategy("hex", 7)).epoch, 7);
+  EXPECT_FALSE(ParsePrefixStrategy("default", 0).ok());
   options = Must(ParsePrefixStrategy("x,y/z"));
   EXPECT_EQ(FilePrefix(options, 1, 4), "y/z/__1_");
   for (const char* text : {"", "a,,b", "../x", "/x", "x//y", "a,b/"}) {

@@ -69,6 +69,7 @@ LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options)
   config.rank = options.rank;
   config.alpha = options.alpha;
   config.dropout = options.dropout;
+  config.use_rslora = options.use_rslora;
   const std::vector<std::string>& targets = options.target_modules;
   if (targets.empty()) {
     throw_invalid_argument(fmt::format("LoRA needs at least one target module; available modules: {}",

@@ -68,7 +68,8 @@ std::string suggestion(const std::string& target, const std::vector<std::string>
 
 /// peft would adapt what a pattern names beside the layers; a list that names it is refused like any unknown name.
 void refuse_outside_layers(const FullMatcher& matcher, const std::string& pattern) {
-  for (const char* path : {"lm_head", "model.embed_tokens", "transformer.wte", "transformer.wpe"}) {
+  for (const char* path :
+       {"lm_head", "model.embed_tokens", "transformer.wte", "transformer.wpe", "transformer.word_embeddings"}) {
     if (matcher.matches(path)) {
       throw_invalid_argument(
           fmt::format("target modules '{}' match {}, and adapters are put on the linear layers within the layers alone",

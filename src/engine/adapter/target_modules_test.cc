@@ -62,6 +62,8 @@ TEST(TargetModulesTest, APatternMayNotMatchTheHeadOrTheEmbedding) {
   EXPECT_THAT(error_of([] { matched_pattern(".*(q_proj|lm_head)"); }), HasSubstr("match lm_head"));
   EXPECT_THAT(error_of([] { matched_pattern(".*"); }), HasSubstr("match lm_head"));
   EXPECT_THAT(error_of([] { matched_pattern(".*(q_proj|embed_tokens)"); }), HasSubstr("match model.embed_tokens"));
+  EXPECT_THAT(error_of([] { matched_pattern(".*(q_proj|word_embeddings)"); }),
+              HasSubstr("match transformer.word_embeddings"));
 }
 
 TEST(TargetModulesTest, TellsPatternsFromNames) {

@@ -3,6 +3,8 @@
 #include <map>
 #include <utility>
 
+#include "engine/optim/adamw.h"
+
 namespace assay::engine {
 namespace {
 
@@ -37,8 +39,7 @@ void add_group(const FlatGroup& group, ShardedAdamw::GroupState& state, const He
     entry.part = box_of_part(place, parameter.shape, entry.shape);
     entry.begin = slice.in_parameter;
     entry.weight = stretch(weight);
-    entry.first_moment = stretch(state.first_moment);
-    entry.second_moment = stretch(state.second_moment);
+    entry.moments = {{kFirstMoment, stretch(state.first_moment)}, {kSecondMoment, stretch(state.second_moment)}};
     entry.steps = &state.steps[slice.parameter];
     entry.is_written_here = is_written_here(place, parameter.name, group.at_both_ends);
   }
@@ -57,16 +58,16 @@ std::vector<checkpoint::Box> HeldState::boxes() const {
 }
 
 std::vector<HeldState> held_by(Optimizer& optimizer) {
-  const auto flat = [](const at::Tensor& tensor) { return tensor.defined() ? tensor.view(-1) : at::Tensor(); };
   std::vector<HeldState> held;
   for (const ParameterState& state : optimizer.states()) {
     HeldState& entry = held.emplace_back();
     entry.name = state.name;
     entry.shape = state.weight.sizes().vec();
     entry.part = checkpoint::WholeOf(entry.shape);
-    entry.weight = flat(state.weight);
-    entry.first_moment = flat(state.first_moment);
-    entry.second_moment = flat(state.second_moment);
+    entry.weight = state.weight.view(-1);
+    for (const Moment& moment : state.moments) {
+      entry.moments.push_back({moment.name, moment.values.view(-1)});
+    }
     entry.steps = state.steps;
   }
   return held;

@@ -22,8 +22,7 @@ struct HeldState {
   checkpoint::Box part;         ///< what the ranks that hold this part of the model have of it
   int64_t begin = 0;            ///< the first element of the stretch, in row-major order of the part
   at::Tensor weight;            ///< as the optimiser has it
-  at::Tensor first_moment;      ///< undefined: none
-  at::Tensor second_moment;     ///< undefined: none
+  std::vector<Moment> moments;  ///< what the optimiser keeps of it
   int64_t* steps = nullptr;     ///< updates so far; null: they are not counted
   bool is_written_here = true;  ///< else ranks with other parts of the model hold the same, and write it
 

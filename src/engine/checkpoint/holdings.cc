@@ -35,9 +35,12 @@ void visit_states(const HeldState& state, const Visitor& visit) {
   if (!has_moments(state)) {
     return;
   }
-  const auto path_to = [&](const char* what) { return std::vector<PathStep>{kOptimizer, kState, state.name, what}; };
-  visit(moment_name(state.name, kFirstMoment), path_to(kFirstMoment), state.first_moment);
-  visit(moment_name(state.name, kSecondMoment), path_to(kSecondMoment), state.second_moment);
+  const auto path_to = [&](std::string_view what) {
+    return std::vector<PathStep>{kOptimizer, kState, state.name, std::string(what)};
+  };
+  for (const Moment& moment : state.moments) {
+    visit(moment_name(state.name, moment.name), path_to(moment.name), moment.values);
+  }
   visit(moment_name(state.name, kSteps), path_to(kSteps), at::Tensor());
 }
 
@@ -78,8 +81,8 @@ std::string model_name(const std::string& parameter) {
   return checkpoint::JoinPath({kModel, parameter});
 }
 
-std::string moment_name(const std::string& parameter, const char* moment) {
-  return checkpoint::JoinPath({kOptimizer, kState, parameter, moment});
+std::string moment_name(const std::string& parameter, std::string_view moment) {
+  return checkpoint::JoinPath({kOptimizer, kState, parameter, std::string(moment)});
 }
 
 checkpoint::RankHoldings holdings_of(const std::vector<HeldState>& held) {

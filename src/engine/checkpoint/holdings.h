@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/dcp/save_plan.h"
@@ -13,10 +14,8 @@ namespace assay::engine {
 
 /// The names of a parameter's states in a checkpoint.
 std::string model_name(const std::string& parameter);
-std::string moment_name(const std::string& parameter, const char* moment);
-inline constexpr char kFirstMoment[] = "exp_avg";
-inline constexpr char kSecondMoment[] = "exp_avg_sq";
-inline constexpr char kSteps[] = "step";
+std::string moment_name(const std::string& parameter, std::string_view moment);
+inline constexpr std::string_view kSteps = "step";
 
 /// What of `held` this rank may write. States of parameters that no step has updated have no values, and are left out.
 /// Throws StatusError.

@@ -59,13 +59,17 @@ class StateReader {
   }
 
   void read(const std::vector<HeldState>& held) const {
+    const at::NoGradGuard no_grad;
     read_steps(held);
     Targets targets;
     for (const HeldState& state : held) {
       add(model_name(state.name), state, state.weight, targets);
-      if (state.steps != nullptr && *state.steps > 0) {
-        add(moment_name(state.name, kFirstMoment), state, state.first_moment, targets);
-        add(moment_name(state.name, kSecondMoment), state, state.second_moment, targets);
+      for (const Moment& moment : state.moments) {
+        if (*state.steps > 0) {
+          add(moment_name(state.name, moment.name), state, moment.values, targets);
+        } else {
+          moment.values.zero_();  // it may have come from a checkpoint that turned out to be damaged
+        }
       }
     }
     throw_if_error(checkpoint::ReadTogether(targets.in_place, kTensorsAtATime));

@@ -10,6 +10,7 @@
 
 #include "engine/comm/gather_text.h"
 #include "engine/model/status_error.h"
+#include "storage/file/file_kind.h"
 #include "storage/open.h"
 #include "storage/read_options.h"
 
@@ -18,16 +19,6 @@ namespace {
 
 std::string as_folder(const std::string& uri) {
   return uri.ends_with('/') ? uri : uri + "/";
-}
-
-checkpoint::Place open_root(const std::string& uri, storage::CancelFlag cancel,
-                            std::shared_ptr<storage::RequestObserver> observer) {
-  const std::string folder = as_folder(uri);
-  const storage::StoreUri parsed = value_or_throw(storage::ParseStoreUri(folder));
-  storage::StoreOptions options = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
-  options.observer = std::move(observer);
-  storage::StoreAndKey opened = value_or_throw(storage::OpenStore(folder, options));
-  return {.store = std::move(opened.store), .key = std::move(opened.key), .is_folder = true, .cancel = cancel};
 }
 
 void tell(const std::string& what, const Status& status) {
@@ -86,9 +77,23 @@ std::vector<std::string> CheckpointRanks::tell(const std::string& own, std::stri
   return world == nullptr || world->size() == 1 ? std::vector<std::string>{own} : gather_text(*world, own, label);
 }
 
-RunFolder::RunFolder(const std::string& uri, storage::CancelFlag cancel,
-                     std::shared_ptr<storage::RequestObserver> observer)
-    : root_(open_root(uri, cancel, std::move(observer))),
+checkpoint::Place open_folder(const std::string& uri, const FolderOptions& options) {
+  const std::string folder = as_folder(uri);
+  const storage::StoreUri parsed = value_or_throw(storage::ParseStoreUri(folder));
+  storage::StoreOptions store = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
+  store.observer = options.observer;
+  if (options.sync_files) {
+    storage::SetFileSync(*options.sync_files, store);
+  }
+  if (options.connections > 0) {
+    store.connections = options.connections;
+  }
+  storage::StoreAndKey opened = value_or_throw(storage::OpenStore(folder, store));
+  return {.store = std::move(opened.store), .key = std::move(opened.key), .is_folder = true, .cancel = options.cancel};
+}
+
+RunFolder::RunFolder(const std::string& uri, const FolderOptions& options)
+    : root_(open_folder(uri, options)),
       is_local_(value_or_throw(storage::ParseStoreUri(as_folder(uri))).scheme == "file") {}
 
 checkpoint::Place RunFolder::place_of(int64_t step) const {

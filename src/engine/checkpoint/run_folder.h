@@ -49,13 +49,23 @@ struct CheckpointRanks {
   std::vector<std::string> tell(const std::string& own, std::string_view label) const;
 };
 
+/// How a store is reached, over what the environment says.
+struct FolderOptions {
+  storage::CancelFlag cancel = nullptr;
+  std::shared_ptr<storage::RequestObserver> observer = {};  ///< sees the requests, where it is not null
+  std::optional<bool> sync_files = {};                      ///< whether a write to a disk is done once that has it
+  int connections = 0;                                      ///< that transfer at a time; 0: as without this
+};
+
+/// The folder, or a bucket's prefix, of an URI as `assay object` takes them, or of a path. Nothing is sent. Throws
+/// StatusError.
+checkpoint::Place open_folder(const std::string& uri, const FolderOptions& options = {});
+
 /// step-N below a folder or a bucket's prefix.
 class RunFolder {
  public:
-  /// Of an URI as `assay object` takes them, or a path; what says how a store is reached comes out of the environment.
-  /// Nothing is sent. `observer` sees the requests, where it is not null. Throws StatusError.
-  explicit RunFolder(const std::string& uri, storage::CancelFlag cancel = nullptr,
-                     std::shared_ptr<storage::RequestObserver> observer = nullptr);
+  /// As open_folder().
+  explicit RunFolder(const std::string& uri, const FolderOptions& options = {});
 
   /// On disks of this machine, or mounted on it.
   bool is_local() const { return is_local_; }

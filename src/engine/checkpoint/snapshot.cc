@@ -1,68 +1,114 @@
 #include "engine/checkpoint/snapshot.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 
 #include <algorithm>
-#include <array>
+
+#include "base/streaming_copy.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr std::array kTensors = {&HeldState::weight, &HeldState::first_moment, &HeldState::second_moment};
+/// As small as a thread is soon done with, as large as the memory is fast.
+constexpr size_t kPieceBytes = size_t{4} << 20;
 
 }  // namespace
 
 std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t ranks) {
   std::vector<int64_t> planned(static_cast<size_t>(ranks), 0);
   std::vector<int64_t> copied(static_cast<size_t>(ranks), 0);
+  const auto plan = [&](const HeldState& state, const at::Tensor& tensor) {
+    std::set<size_t> writers;  // of its boxes, for which each copies all of it
+    for (const checkpoint::Box& box : state.boxes()) {
+      const auto writer = static_cast<size_t>(std::ranges::min_element(planned) - planned.begin());
+      planned[writer] += checkpoint::Count(box.sizes) * static_cast<int64_t>(tensor.element_size());
+      writers.insert(writer);
+    }
+    for (const size_t writer : writers) {
+      copied[writer] += static_cast<int64_t>(tensor.nbytes());
+    }
+  };
   for (const HeldState& state : held) {
-    for (const auto member : kTensors) {
-      const at::Tensor& tensor = state.*member;
-      if (!state.is_written_here || !tensor.defined()) {
-        continue;
-      }
-      std::set<size_t> writers;  // of its boxes, for which each copies all of it
-      for (const checkpoint::Box& box : state.boxes()) {
-        const auto writer = static_cast<size_t>(std::ranges::min_element(planned) - planned.begin());
-        planned[writer] += checkpoint::Count(box.sizes) * static_cast<int64_t>(tensor.element_size());
-        writers.insert(writer);
-      }
-      for (const size_t writer : writers) {
-        copied[writer] += static_cast<int64_t>(tensor.nbytes());
-      }
+    if (!state.is_written_here) {
+      continue;
+    }
+    plan(state, state.weight);
+    for (const Moment& moment : state.moments) {
+      plan(state, moment.values);
     }
   }
   return copied;
 }
 
-at::Tensor Snapshot::copy(size_t place, const at::Tensor& tensor) {
+at::Tensor Snapshot::copy_of(size_t place, const at::Tensor& tensor) {
+  memory_.resize(std::max(memory_.size(), place + 1));
   at::Tensor& memory = memory_[place];
   if (!memory.defined() || memory.numel() != tensor.numel() || memory.scalar_type() != tensor.scalar_type()) {
     memory = at::empty({tensor.numel()}, at::TensorOptions().dtype(tensor.scalar_type()));
   }
-  return memory.copy_(tensor);
+  if (tensor.is_cpu() && tensor.is_contiguous()) {
+    add_pieces(tensor, memory);
+  } else {
+    memory.copy_(tensor);
+  }
+  return memory;
 }
 
-std::vector<HeldState> Snapshot::take(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted) {
+void Snapshot::add_pieces(const at::Tensor& from, const at::Tensor& to) {
+  const auto* source = static_cast<const std::byte*>(from.const_data_ptr());
+  auto* target = static_cast<std::byte*>(to.mutable_data_ptr());
+  for (size_t begin = 0; begin < from.nbytes(); begin += kPieceBytes) {
+    pieces_.push_back({from, source + begin, target + begin, std::min(kPieceBytes, from.nbytes() - begin)});
+  }
+}
+
+std::vector<HeldState> Snapshot::begin(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted) {
   const at::NoGradGuard no_grad;
-  memory_.resize(kTensors.size() * held.size());
+  complete();
   steps_.assign(held.size(), 0);
+  pieces_.clear();
+  next_piece_ = 0;
   std::vector<HeldState> copies = held;
   size_t place = 0;
+  const auto take_over = [&](const at::Tensor& tensor, at::Tensor& target) {
+    if (wanted.contains(&tensor)) {
+      target = copy_of(place, tensor);
+    }
+    ++place;
+  };
   for (size_t i = 0; i < held.size(); ++i) {
     if (held[i].steps != nullptr) {
       steps_[i] = *held[i].steps;
       copies[i].steps = &steps_[i];
     }
-    for (const auto tensor : kTensors) {
-      if (wanted.contains(&(held[i].*tensor))) {
-        copies[i].*tensor = copy(place, held[i].*tensor);
-      }
-      ++place;
+    take_over(held[i].weight, copies[i].weight);
+    for (size_t m = 0; m < held[i].moments.size(); ++m) {
+      take_over(held[i].moments[m].values, copies[i].moments[m].values);
     }
   }
+  if (!pieces_.empty()) {
+    copier_ = std::async(std::launch::async, [this] { copy_pieces(); });
+  }
   return copies;
+}
+
+/// Pieces that no other thread has begun to copy.
+void Snapshot::copy_pieces() {
+  for (size_t i = next_piece_++; i < pieces_.size(); i = next_piece_++) {
+    Piece& piece = pieces_[i];
+    StreamingCopy({piece.from, piece.bytes}, piece.to);
+    piece.source.reset();
+  }
+}
+
+void Snapshot::complete() {
+  if (is_complete()) {
+    return;
+  }
+  at::parallel_for(0, at::get_num_threads(), 1, [this](int64_t, int64_t) { copy_pieces(); });
+  copier_.get();
 }
 
 }  // namespace assay::engine

@@ -3,7 +3,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <future>
 #include <set>
 #include <vector>
 
@@ -15,18 +18,37 @@ namespace assay::engine {
 /// (checkpoint/dcp/save_plan.h).
 std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t ranks);
 
-/// Its memory is kept from one save to the next: fresh memory takes longer to come by than to fill.
+/// Copied by a thread of its own while the training makes the next step's gradients, which change nothing of what is
+/// held, and at the latest before its update. Its memory is kept from one save to the next: fresh memory takes longer
+/// to come by than to fill. To be used from one thread.
 class Snapshot {
  public:
   /// `held` with copies on the CPU of all counts, and of the tensors whose addresses are among `wanted`; the others are
-  /// as they were. Copies are good until the next take().
-  std::vector<HeldState> take(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted);
+  /// as they were. What is in CPU memory must not change, and copies of it have no values, until complete() returned;
+  /// what is elsewhere is copied at once. Copies are good until the next begin().
+  std::vector<HeldState> begin(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted);
+  bool is_complete() const { return !copier_.valid(); }
+  /// Copies what is left, with all threads that compute. No effect where nothing is.
+  void complete();
 
  private:
-  at::Tensor copy(size_t place, const at::Tensor& tensor);
+  /// Bytes that one thread copies.
+  struct Piece {
+    at::Tensor source;  ///< keeps them until they are copied
+    const std::byte* from = nullptr;
+    std::byte* to = nullptr;
+    size_t bytes = 0;
+  };
+
+  at::Tensor copy_of(size_t place, const at::Tensor& tensor);
+  void add_pieces(const at::Tensor& from, const at::Tensor& to);
+  void copy_pieces();
 
   std::vector<at::Tensor> memory_;
   std::vector<int64_t> steps_;
+  std::vector<Piece> pieces_;
+  std::atomic<size_t> next_piece_ = 0;
+  std::future<void> copier_;  ///< valid: not all may be copied; goes first, since it uses the others
 };
 
 }  // namespace assay::engine

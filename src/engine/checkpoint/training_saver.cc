@@ -125,7 +125,7 @@ class TrainingSaver::UnderWay {
 
   /// What this rank writes, and no more.
   std::vector<HeldState> copy(const std::vector<HeldState>& held) {
-    return saver_.snapshot_.take(held, tensors_of(held, saver_.plan_.ranks[ranks_.rank()]));
+    return saver_.snapshot_.begin(held, tensors_of(held, saver_.plan_.ranks[ranks_.rank()]));
   }
 
   void start(int64_t step) {
@@ -163,6 +163,7 @@ class TrainingSaver::UnderWay {
       const json first = json::parse(ranks_.tell(ranks_.is_first() ? DumpJson(own) : "", "the save").front());
       save_.id = first.at("id");
       save_.folder = first.at("folder");
+      saver_.await_copy();
     } else if (stage_ == Stage::kWrite) {
       of_ranks_ = ranks_.tell(to_text(own_), "what all ranks wrote");
     }

@@ -1,7 +1,8 @@
 // Writes checkpoints of a training: every rank what it holds, as torch.distributed.checkpoint lays it out.
 //
 //   model.NAME                       a trainable parameter, as the optimiser has it
-//   optimizer.state.NAME.exp_avg     exp_avg_sq, step: of those that were updated
+//   optimizer.state.NAME.exp_avg     exp_avg_sq or whatever torch calls what the optimiser keeps, step: of those that
+//                                    were updated
 //   optimizer.param_groups, lr_scheduler, loss_scaler, progress, run (training_state.h)
 //
 // That is a state dict of torch.distributed.checkpoint.state_dict: stock torch loads it, and so does any number of
@@ -27,7 +28,7 @@
 namespace assay::engine {
 
 struct TrainingSaverOptions {
-  bool copies = false;                      ///< the state first: the training may change it while it is written
+  bool copies = false;                      ///< the state, which the training may change while that is written
   std::set<int64_t> replaced_steps = {};    ///< whose checkpoints are damaged, here or in the second place
   const RunFolder* second = nullptr;        ///< where each checkpoint goes next, from the folder; null: nowhere
   checkpoint::SavePlanOptions layout = {};  ///< how ranks lay out their files
@@ -52,12 +53,16 @@ class TrainingSaver {
   TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, TrainingSaverOptions options);
   ~TrainingSaver();
 
-  /// Begins to save what all ranks hold, as the state of step `state.position.counted`. Unless the state is copied its
-  /// tensors must not change until publish() returned. No save may be under way. Throws CommError.
+  /// Begins to save what all ranks hold, as the state of step `state.position.counted`. Its tensors must not change
+  /// until publish() returned or, where the state is copied, await_copy(). No save may be under way. Throws CommError.
   void begin(const TrainingState& state, const std::vector<HeldState>& held);
   /// Begins to copy the checkpoint of `step`, which stands in the folder, to the second place.
   void begin_copy(int64_t step);
   bool is_under_way() const { return under_way_ != nullptr; }
+  /// Whether the state is still being copied: it is read, and must not change.
+  bool is_copying() const { return !snapshot_.is_complete(); }
+  /// Helps to copy it, and returns when that is done. Meets nobody.
+  void await_copy() { snapshot_.complete(); }
 
   /// Meets the other ranks once; a save that is over for all is returned. After an error, which all ranks throw, none
   /// is under way, nothing of it is left unless it was published, and what stood before stands. Throws StatusError or

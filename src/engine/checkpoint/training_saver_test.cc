@@ -226,6 +226,8 @@ TEST_F(TrainingSaverTest, ACopyIsWrittenWhileTheTrainingGoesOn) {
   for (const int64_t step : {1, 2}) {
     saver.begin(state_of(step), held_by(*model.optimizer));
     EXPECT_TRUE(saver.is_under_way());
+    saver.await_copy();
+    EXPECT_FALSE(saver.is_copying());
     model.step(0.25);
     saver.finish();
     EXPECT_FALSE(saver.is_under_way());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/checkpoint/param_groups.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
@@ -16,45 +17,6 @@ using Items = std::vector<std::pair<Value, Value>>;
 
 void put(Items& items, const char* key, Value value) {
   items.emplace_back(Value::Text(key), std::move(value));
-}
-
-Value boolean(bool value) {
-  return Value(Value::Data(value));
-}
-
-/// As torch.optim.AdamW has a group, with names in the place of numbers.
-Value param_group(const TrainingState& state, double weight_decay, std::vector<Value> names) {
-  const OptimizerOptions& options = state.optimizer;
-  Items group;
-  put(group, "lr", Value(state.learning_rate));
-  put(group, "betas", Value::Tuple({Value(options.beta1), Value(options.beta2)}));
-  put(group, "eps", Value(options.eps));
-  put(group, "weight_decay", Value(weight_decay));
-  for (const char* flag : {"amsgrad", "maximize", "capturable", "differentiable"}) {
-    put(group, flag, boolean(false));
-  }
-  put(group, "foreach", Value());
-  put(group, "fused", Value());
-  put(group, "decoupled_weight_decay", boolean(true));
-  put(group, "params", Value::List(std::move(names)));
-  return Value::MakeDict(std::move(group));
-}
-
-/// Parameters with decay first, as transformers.Trainer makes the groups.
-Value param_groups(const TrainingState& state, const std::vector<std::string>& parameters) {
-  std::vector<Value> groups;
-  for (const bool decays : {true, false}) {
-    std::vector<Value> names;
-    for (const std::string& name : parameters) {
-      if (applies_weight_decay(name) == decays) {
-        names.push_back(Value::Text(name));
-      }
-    }
-    if (!names.empty()) {
-      groups.push_back(param_group(state, decays ? state.optimizer.weight_decay : 0, std::move(names)));
-    }
-  }
-  return Value::List(std::move(groups));
 }
 
 Value scheduler(const TrainingState& state) {

@@ -26,9 +26,10 @@ struct TrainingState {
   TrainingPosition position = {};
   double learning_rate = 0;                          ///< of the last step
   std::optional<LossScaler::State> loss_scale = {};  ///< unset: losses are not scaled
-  OptimizerOptions optimizer = {};                   ///< for those who read param_groups
-  std::map<std::string, double> metrics = {};        ///< of the last step, by which checkpoints may be kept
-  std::map<std::string, std::string> run = {};       ///< settings that must be the same for a run to go on
+  std::string optimizer_name = "adamw_torch";        ///< for those who read param_groups, as its options
+  OptimizerOptions optimizer = {};
+  std::map<std::string, double> metrics = {};   ///< of the last step, by which checkpoints may be kept
+  std::map<std::string, std::string> run = {};  ///< settings that must be the same for a run to go on
 };
 
 /// The leaves as torch.distributed.checkpoint names them: of optimizer.param_groups, as

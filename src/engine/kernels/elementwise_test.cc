@@ -92,6 +92,17 @@ TEST(Swiglu, MatchesLibtorch) {
   }
 }
 
+TEST(Swiglu, WeightedMatchesLibtorch) {
+  for (const auto& precision : kPrecisions) {
+    for (const int64_t rows : {int64_t{0}, int64_t{7}, int64_t{5000}}) {  // the last ones in several stretches
+      expect_matches([](const Tensors& in) -> Tensors { return {weighted_swiglu(in[0], in[1], in[2])}; },
+                     [](const Tensors& in) -> Tensors { return {at::silu(in[0]) * in[1] * in[2].unsqueeze(1)}; },
+                     {random({rows, 65}) * 4, random({rows, 65}, 2), random({rows}, 3)}, {true, true, true}, precision,
+                     "weighted swiglu");
+    }
+  }
+}
+
 TEST(Swiglu, LargeArgumentsStayFinite) {
   for_each_isa([] {
     const at::Tensor gate = at::tensor({-200.0F, -90.0F, 0.0F, 90.0F, 200.0F});

@@ -26,6 +26,19 @@ at::Tensor gradient_stats(const std::vector<at::Tensor>& gradients) {
   return total.defined() ? total : at::zeros({2}, at::kDouble);
 }
 
+RuleTensors rule_tensors(const GradientRule& rule) {
+  if (!rule.stats.defined()) {
+    return {at::scalar_tensor(rule.scale, at::kDouble), {}};
+  }
+  at::Tensor factor = at::full_like(rule.stats[0], rule.scale);
+  if (rule.max_norm > 0) {
+    const at::Tensor norm = rule.stats[0].sqrt() * rule.scale;
+    factor = factor * (rule.max_norm / (norm + 1e-6)).clamp_max(1.0);
+  }
+  const auto overflow = [&] { return rule.stats[1].gt(0).logical_or(rule.stats[0].isfinite().logical_not()); };
+  return {factor, rule.skip_non_finite ? overflow() : at::Tensor()};
+}
+
 double gradient_norm(const at::Tensor& stats, double scale) {
   return std::sqrt(stats[0].item<double>()) * scale;
 }

@@ -22,6 +22,14 @@ struct GradientRule {
   at::Tensor stats{};
 };
 
+/// update_scale() (update_scale.h) as libtorch's operations: a rule as tensors, so that libtorch's operations can
+/// follow it without a wait for the device.
+struct RuleTensors {
+  at::Tensor factor;  ///< of the gradients: a scalar on the device of the statistics or, without any, on the CPU
+  at::Tensor skip;    ///< likewise, whether the update must change nothing; undefined: never
+};
+RuleTensors rule_tensors(const GradientRule& rule);
+
 /// Float64 [2] on the gradients' device: the sum of their squares, accumulated in float32 or better, and how many of
 /// their elements are infinite or not a number. One pass over memory. Where gradients are sharded, add up (all-reduce)
 /// those of the ranks. Gradients are on one device; of no gradients it is zero, on the CPU. Results do not depend on

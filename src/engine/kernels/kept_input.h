@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/kernels/autograd_support.h"
-#include "engine/kernels/packed_weight.h"
+#include "engine/kernels/frozen_weight.h"
 #include "engine/kernels/recompute.h"
 
 namespace assay::engine {
@@ -28,20 +28,20 @@ inline at::Tensor kept_input(const AutogradContext* ctx, const at::Tensor& saved
   return c10::static_intrusive_pointer_cast<Recompute>(again->second.toCapsule())->take();
 }
 
-inline constexpr char kPackedKey[] = "packed_weight";
+inline constexpr char kFrozenKey[] = "frozen_weight";
 
-/// Leaves the packed weight (null: none) for backward.
-inline void keep_packed(AutogradContext* ctx, const PackedWeightPtr& packed) {
-  if (packed) {
-    ctx->saved_data[kPackedKey] = c10::IValue::make_capsule(packed);
+/// Leaves the frozen weight (null: none) for backward.
+inline void keep_frozen(AutogradContext* ctx, const FrozenWeightPtr& frozen) {
+  if (frozen) {
+    ctx->saved_data[kFrozenKey] = c10::IValue::make_capsule(frozen);
   }
 }
 
-/// What keep_packed() was given.
-inline PackedWeightPtr kept_packed(const AutogradContext* ctx) {
-  const auto packed = ctx->saved_data.find(kPackedKey);
-  return packed == ctx->saved_data.end() ? PackedWeightPtr()
-                                         : c10::static_intrusive_pointer_cast<PackedWeight>(packed->second.toCapsule());
+/// What keep_frozen() was given.
+inline FrozenWeightPtr kept_frozen(const AutogradContext* ctx) {
+  const auto frozen = ctx->saved_data.find(kFrozenKey);
+  return frozen == ctx->saved_data.end() ? FrozenWeightPtr()
+                                         : c10::static_intrusive_pointer_cast<FrozenWeight>(frozen->second.toCapsule());
 }
 
 }  // namespace assay::engine

@@ -13,15 +13,15 @@ at::Tensor like_input(const at::Tensor& parameter, at::ScalarType dtype) {
 struct LinearFunction : torch::autograd::Function<LinearFunction> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x_TI, const at::Tensor& weight_OI,
                             const std::optional<at::Tensor>& bias_O, const RecomputePtr& again, Output output,
-                            const PackedWeightPtr& packed) {
-    keep_packed(ctx, packed);
+                            const FrozenWeightPtr& frozen) {
+    keep_frozen(ctx, frozen);
     ctx->save_for_backward({keep_input(ctx, x_TI, again, weight_OI.requires_grad()), weight_OI});
     ctx->saved_data["has_bias"] = bias_O.has_value();
     if (output == Output::kUnset) {
       return at::empty({x_TI.size(0), weight_OI.size(0)}, x_TI.options());
     }
-    if (packed) {
-      return packed->product_nt(x_TI, bias_O.value_or(at::Tensor()));
+    if (frozen) {
+      return frozen->product_nt(x_TI, bias_O.value_or(at::Tensor()));
     }
     const auto dtype = x_TI.scalar_type();
     return product_nt(x_TI, like_input(weight_OI, dtype), like_input(bias_O.value_or(at::Tensor()), dtype));
@@ -32,9 +32,9 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
     const at::Tensor& grad_TO = grads[0];
     variable_list result(6);
     if (ctx->needs_input_grad(0)) {
-      const PackedWeightPtr packed = kept_packed(ctx);
+      const FrozenWeightPtr frozen = kept_frozen(ctx);
       result[0] =
-          packed ? packed->product_nn(grad_TO) : product_nn(grad_TO, like_input(saved[1], grad_TO.scalar_type()));
+          frozen ? frozen->product_nn(grad_TO) : product_nn(grad_TO, like_input(saved[1], grad_TO.scalar_type()));
     }
     if (ctx->needs_input_grad(1)) {
       result[1] = product_tn(grad_TO, kept_input(ctx, saved[0])).to(saved[1].scalar_type());
@@ -49,8 +49,8 @@ struct LinearFunction : torch::autograd::Function<LinearFunction> {
 }  // namespace
 
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
-                  const RecomputePtr& again, Output output, const PackedWeightPtr& packed) {
-  return LinearFunction::apply(x_TI, weight_OI, bias_O, again, output, packed);
+                  const RecomputePtr& again, Output output, const FrozenWeightPtr& frozen) {
+  return LinearFunction::apply(x_TI, weight_OI, bias_O, again, output, frozen);
 }
 
 }  // namespace assay::engine

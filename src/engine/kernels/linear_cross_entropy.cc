@@ -43,7 +43,7 @@ struct Wanted {
 };
 
 LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
-                         double logits_divisor, const Wanted& want, const PackedWeightPtr& packed) {
+                         double logits_divisor, const Wanted& want, const FrozenWeightPtr& frozen) {
   LossAndGradients result;
   const double gradient = want.hidden || want.weight ? want.loss_gradient : 0.0;
   const int64_t supervised = hidden_SH.size(0);
@@ -56,11 +56,11 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
   for (int64_t begin = 0; begin < supervised; begin += chunk) {
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
-    at::Tensor logits_CV = packed ? packed->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
+    at::Tensor logits_CV = frozen ? frozen->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
     result.loss += row.cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient);
     if (want.hidden) {
       result.hidden_SH.narrow(0, begin, rows)
-          .copy_(packed ? packed->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));
+          .copy_(frozen ? frozen->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));
     }
     if (want.weight) {
       result.weight_VH = add_product_tn(result.weight_VH, logits_CV, hidden_CH);
@@ -75,9 +75,9 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
 struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                             const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                            const Wanted& want, const PackedWeightPtr& packed) {
+                            const Wanted& want, const FrozenWeightPtr& frozen) {
     const LossAndGradients result = compute(hidden_TH.index_select(0, positions_S), weight_VH.contiguous(),
-                                            targets_S.contiguous(), logits_divisor, want, packed);
+                                            targets_S.contiguous(), logits_divisor, want, frozen);
     ctx->save_for_backward({result.hidden_SH, result.weight_VH, positions_S});
     ctx->saved_data["tokens"] = hidden_TH.size(0);
     ctx->saved_data["loss_gradient"] = want.loss_gradient;
@@ -105,11 +105,11 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                                    const PackedWeightPtr& packed, double loss_gradient) {
+                                    const FrozenWeightPtr& frozen, double loss_gradient) {
   TORCH_CHECK(loss_gradient != 0.0, "linear_cross_entropy_sum: nothing can be computed for a loss gradient of 0");
   const bool grad = at::GradMode::is_enabled();
   const Wanted want{grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), loss_gradient};
-  return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor, want, packed);
+  return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor, want, frozen);
 }
 
 int64_t linear_cross_entropy_bytes(int64_t supervised, const at::Tensor& weight_VH) {

@@ -42,8 +42,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
   static at::Tensor forward(AutogradContext* ctx, const at::Tensor& x, const at::Tensor& weight_OI,
                             const at::Tensor& a_rI, const at::Tensor& b_Or, const std::optional<at::Tensor>& bias_O,
                             const std::optional<DropoutDraw>& draw, double scale, const RecomputePtr& again,
-                            Output output, const PackedWeightPtr& packed) {
-    keep_packed(ctx, packed);
+                            Output output, const FrozenWeightPtr& frozen) {
+    keep_frozen(ctx, frozen);
     const at::Tensor x_TI = x.contiguous();
     const at::Tensor low_Tr = project_down(dropped(x_TI, draw), thin(a_rI), 1.0);
     const bool wants_x = weight_OI.requires_grad() || a_rI.requires_grad();
@@ -56,7 +56,7 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
       return at::empty({x.size(0), weight_OI.size(0)}, x.options());
     }
     const at::Tensor bias = bias_O.value_or(at::Tensor());
-    const at::Tensor y_TO = packed ? packed->product_nt(x_TI, bias) : product_nt(x_TI, weight_OI, bias);
+    const at::Tensor y_TO = frozen ? frozen->product_nt(x_TI, bias) : product_nt(x_TI, weight_OI, bias);
     project_up(low_Tr, thin(b_Or.t()), scale, {y_TO, {}});
     return y_TO;
   }
@@ -77,8 +77,8 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
       grad_low_Tr = project_down(grad_TO, thin(b_Or.t()), scale);
     }
     if (want_x) {
-      const PackedWeightPtr packed = kept_packed(ctx);
-      result[0] = packed ? packed->product_nn(grad_TO.data_TI) : product_nn(grad_TO.data_TI, weight_OI);
+      const FrozenWeightPtr frozen = kept_frozen(ctx);
+      result[0] = frozen ? frozen->product_nn(grad_TO.data_TI) : product_nn(grad_TO.data_TI, weight_OI);
       project_up(grad_low_Tr, thin(a_rI), 1.0, {result[0], x_TI.mask_TI, x_TI.keep_scale});
     }
     if (want_weight) {
@@ -102,9 +102,9 @@ struct LoraLinear : torch::autograd::Function<LoraLinear> {
 
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora, const RecomputePtr& again, Output output,
-                       const PackedWeightPtr& packed) {
+                       const FrozenWeightPtr& frozen) {
   return LoraLinear::apply(x_TI, weight_OI, lora.a_rI, lora.b_Or, bias_O, lora.drops, lora.scale, again, output,
-                           packed);
+                           frozen);
 }
 
 }  // namespace assay::engine

@@ -8,6 +8,7 @@
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/kernels/cpu/ops.h"
 #include "engine/kernels/cuda/ops.h"
+#include "engine/kernels/vector_math.h"
 
 #ifdef ASSAY_X86_KERNELS
 #include <cpuid.h>
@@ -115,6 +116,7 @@ bool chose_avx512() {
 }  // namespace
 
 const Operations& operations(c10::Device device, at::ScalarType dtype) {
+  settle_vector_math();
   if (!has_kernels(dtype)) {
     return reference::kOperations;
   }

@@ -11,9 +11,9 @@
 #include <optional>
 #include <utility>
 
+#include "engine/kernels/frozen_weight.h"
 #include "engine/kernels/gelu_form.h"
 #include "engine/kernels/packed_batch.h"
-#include "engine/kernels/packed_weight.h"
 #include "engine/kernels/recompute.h"
 
 namespace assay::engine {
@@ -97,17 +97,20 @@ at::Tensor embed_patches(const at::Tensor& pixels, const PatchEmbedding& paramet
 
 /// silu(gate) * up (Shazeer 2020).
 at::Tensor swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
+/// The same, each row times its weight: what follows it is linear, and so weighted with it. The weights' gradient is
+/// summed in float32; no row is kept for it.
+at::Tensor weighted_swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI, const at::Tensor& weights_T);
 
 /// Whether a layer that runs again in backward has its output computed. Where nothing reads its numbers they stay
 /// unset: only its place in the graph counts.
 enum class Output { kComputed, kUnset };
 
 /// x W^T + b. With `again`, backward makes x again where it needs it, and x is not kept. Weight and bias may be float32
-/// beside a 16-bit x: they are rounded for each product, and their gradients are float32. `packed`, where given, is of
+/// beside a 16-bit x: they are rounded for each product, and their gradients are float32. `frozen`, where given, is of
 /// this weight, which is frozen then.
 at::Tensor linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                   const RecomputePtr& again = {}, Output output = Output::kComputed,
-                  const PackedWeightPtr& packed = {});
+                  const FrozenWeightPtr& frozen = {});
 
 /// What a dropout mask is drawn by. The number of an element follows from the token's key, the stream and the feature
 /// alone: it is the same in any batch, on any device and of any part of the features.
@@ -125,7 +128,7 @@ at::Tensor dropout_mask(const DropoutDraw& draw);
 /// A frozen or trainable linear layer with a low-rank update, as one operation:
 /// x W^T + b + scale * dropout(x) A^T B^T. A and B may be float32 beside a 16-bit x (peft's default); the update is
 /// then accumulated in float32 and rounded once. Backward draws the mask of dropout once more: it is not kept. `again`,
-/// `output` and `packed` as in linear().
+/// `output` and `frozen` as in linear().
 struct LoraTensors {
   at::Tensor a_rI;
   at::Tensor b_Or;
@@ -135,18 +138,18 @@ struct LoraTensors {
 };
 at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, const std::optional<at::Tensor>& bias_O,
                        const LoraTensors& lora, const RecomputePtr& again = {}, Output output = Output::kComputed,
-                       const PackedWeightPtr& packed = {});
+                       const FrozenWeightPtr& frozen = {});
 
 /// Sum over the supervised tokens of the cross-entropy of softmax(h W^T / logits_divisor), a float32 scalar (0 when
 /// there is none). Works in chunks of tokens and makes the gradients in the forward pass, so the [S, V] logits never
-/// exist as a whole (Hsu et al. 2024, "Liger Kernel"). `packed` as in linear().
+/// exist as a whole (Hsu et al. 2024, "Liger Kernel"). `frozen` as in linear().
 ///
 /// `loss_gradient` is the gradient that backward will bring (loss scale / tokens, not 0): gradients of 16 bits are made
 /// for it, so that they overflow and vanish with it and not before. Backward may bring another one; it then rounds
 /// twice.
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S,
-                                    double logits_divisor = 1.0, const PackedWeightPtr& packed = {},
+                                    double logits_divisor = 1.0, const FrozenWeightPtr& frozen = {},
                                     double loss_gradient = 1.0);
 
 /// The most bytes of tensors that linear_cross_entropy_sum() holds beside its inputs, its results for backward

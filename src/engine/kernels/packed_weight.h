@@ -2,16 +2,17 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/util/intrusive_ptr.h>
 
 #include <functional>
+
+#include "engine/kernels/frozen_weight.h"
 
 namespace assay::engine {
 
 /// A frozen weight and its copies in oneDNN's blocked layout, one for each direction, made by the first product in it.
 /// Products with them give the same bits as at::mm and take 5 to 15 % less time (Zen 4, AVX512_BF16, the shapes of a
-/// 135M model), for twice the weight's memory. Not safe to use from two threads.
-class PackedWeight : public torch::CustomClassHolder {
+/// 135M model), for twice the weight's memory.
+class PackedWeight : public FrozenWeight {
  public:
   /// The values of `weight_OI` must never change. `both_packed` (may be empty) is called with it once it has copies for
   /// both directions and is therefore not read any more.
@@ -21,10 +22,8 @@ class PackedWeight : public torch::CustomClassHolder {
   /// AVX-512, or a shape that stands for such a weight.
   static bool suits(const at::Tensor& weight_OI);
 
-  /// x W^T, plus the bias when it is defined: [M, I] -> [M, O].
-  at::Tensor product_nt(const at::Tensor& x_MI, const at::Tensor& bias_O);
-  /// y W: [M, O] -> [M, I].
-  at::Tensor product_nn(const at::Tensor& y_MO);
+  at::Tensor product_nt(const at::Tensor& x_MI, const at::Tensor& bias_O) override;
+  at::Tensor product_nn(const at::Tensor& y_MO) override;
 
  private:
   void pack(at::Tensor& packed, const at::Tensor& weight);
@@ -34,8 +33,5 @@ class PackedWeight : public torch::CustomClassHolder {
   at::Tensor backward_;  ///< likewise, of the transposed weight
   std::function<void(const at::Tensor&)> both_packed_;
 };
-
-/// Null: the weight is not packed.
-using PackedWeightPtr = c10::intrusive_ptr<PackedWeight>;
 
 }  // namespace assay::engine

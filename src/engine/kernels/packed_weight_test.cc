@@ -21,14 +21,14 @@ class Packed : public ::testing::Test {
     at::manual_seed(8);
   }
 
-  static PackedWeightPtr pack(const at::Tensor& weight) { return c10::make_intrusive<PackedWeight>(weight); }
+  static FrozenWeightPtr pack(const at::Tensor& weight) { return c10::make_intrusive<PackedWeight>(weight); }
 };
 
 TEST_F(Packed, ProductsHaveTheBitsOfPlainOnes) {
   for (const auto& [out, in] : std::vector<std::pair<int64_t, int64_t>>{{96, 64}, {33, 50}, {576, 1536}, {1, 1}}) {
     const at::Tensor weight = random_matrix({out, in});
     const at::Tensor bias = random_matrix({out});
-    const PackedWeightPtr packed = pack(weight);
+    const FrozenWeightPtr packed = pack(weight);
     for (const int64_t rows : {130, 1, 7, 512}) {
       const at::Tensor x = random_matrix({rows, in});
       const at::Tensor y = random_matrix({rows, out});
@@ -61,7 +61,7 @@ TEST_F(Packed, SuitsFrozenBfloat16Matrices) {
 }
 
 /// Outputs and gradients of a linear layer, one with LoRA and the loss, all with the same frozen weight.
-Tensors outputs(const Tensors& leaves, const at::Tensor& weight, const PackedWeightPtr& packed) {
+Tensors outputs(const Tensors& leaves, const at::Tensor& weight, const FrozenWeightPtr& packed) {
   const at::Tensor positions = at::arange(0, leaves[0].size(0), 2, at::kLong);
   const auto operation = [&](const Tensors& in) -> Tensors {
     const at::Tensor plain = linear(in[0], weight, std::nullopt, {}, Output::kComputed, packed);

@@ -33,7 +33,7 @@ struct Linear {
   std::optional<at::Tensor> bias_O{};
   std::optional<LoraTensors> lora{};
   bool training = true;      ///< dropout of the adapter is active
-  PackedWeightPtr packed{};  ///< of the weight; null: it is used as it is
+  FrozenWeightPtr frozen{};  ///< the weight in another form; null: it is used as it is
 
   /// Whether anything of it has a gradient.
   bool trains() const;

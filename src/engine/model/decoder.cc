@@ -33,6 +33,14 @@ constexpr std::array kDecoderSplitRules = {
     SplitRule{".down_proj.bias", TensorSplit::kFirstRank},
     SplitRule{".c_fc.weight", TensorSplit::kRows},
     SplitRule{".c_fc.bias", TensorSplit::kRows},
+    SplitRule{".query_key_value.weight", TensorSplit::kRows},
+    SplitRule{".query_key_value.bias", TensorSplit::kRows},
+    SplitRule{".self_attention.dense.weight", TensorSplit::kColumns},
+    SplitRule{".self_attention.dense.bias", TensorSplit::kFirstRank},
+    SplitRule{".dense_h_to_4h.weight", TensorSplit::kRows},
+    SplitRule{".dense_h_to_4h.bias", TensorSplit::kRows},
+    SplitRule{".dense_4h_to_h.weight", TensorSplit::kColumns},
+    SplitRule{".dense_4h_to_h.bias", TensorSplit::kFirstRank},
     SplitRule{".mlp.c_proj.weight", TensorSplit::kColumns},
     SplitRule{".mlp.c_proj.bias", TensorSplit::kFirstRank},
     // Of Mixtral's experts a rank has part of the features, of GraniteMoe's some of them.
@@ -48,7 +56,8 @@ constexpr std::array kDecoderSplitRules = {
 /// Those of each head have parts.
 bool is_norm_between_blocks(std::string_view name) {
   const bool is_norm = name.find("norm.") != std::string_view::npos || name.find(".ln_") != std::string_view::npos;
-  return is_norm && split_of(kDecoderSplitRules, name) == TensorSplit::kReplicated;
+  const bool is_of_entry = name.find("embeddings") != std::string_view::npos;
+  return is_norm && !is_of_entry && split_of(kDecoderSplitRules, name) == TensorSplit::kReplicated;
 }
 
 }  // namespace
@@ -61,6 +70,7 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters, ModelPar
     : config_(std::move(config)),
       first_layer_(part.first_layer),
       embedding_{.path = architecture::EmbeddingPath(config_)},
+      entry_norm_{.path = architecture::EntryNormPath(config_)},
       final_norm_{.path = architecture::FinalNormPath(config_)} {
   const int64_t end = part.layers < 0 ? config_.num_layers : first_layer_ + part.layers;
   TORCH_CHECK(first_layer_ >= 0 && first_layer_ < end && end <= config_.num_layers, "layers ", first_layer_, " to ",
@@ -75,7 +85,7 @@ Decoder::Decoder(ModelConfig config, const ParameterSource& parameters, ModelPar
   if (ends) {
     take_head(parameters);
   }
-  if (config_.network != architecture::Network::kGptBigCode) {
+  if (architecture::HasRotaryPositions(config_)) {
     rotary_.emplace(config_, layers_.front()->options().device());
   }
 }
@@ -92,7 +102,12 @@ void Decoder::take_embedding(const ParameterSource& parameters, bool is_part) {
                     {}});
   if (begins_model()) {
     for (const ParameterSpec& entry : architecture::EntryParameters(config_)) {
-      take(parameters, entry, [&]() -> at::Tensor& { return positions_PH_; });
+      take(parameters, entry, [&]() -> at::Tensor& {
+        if (entry.name == entry_norm_.path + ".weight") {
+          return entry_norm_.weight_H;
+        }
+        return entry.name == entry_norm_.path + ".bias" ? entry_norm_.bias_H : positions_PH_;
+      });
     }
   }
 }
@@ -142,6 +157,9 @@ at::Tensor Decoder::embed(const PackedBatch& batch) const {
   }
   if (prompt_PH_.defined()) {
     x_TH = put_prompt(x_TH, batch);
+  }
+  if (entry_norm_.weight_H.defined()) {
+    x_TH = layer_norm(x_TH, entry_norm_.weight_H, entry_norm_.bias_H, config_.norm_eps);
   }
   if (positions_PH_.defined()) {
     x_TH = add_scaled(x_TH, engine::embedding(batch.positions_T, positions_PH_));
@@ -228,7 +246,7 @@ at::Tensor Decoder::forward(const PackedBatch& batch, const at::Tensor& input_TH
   const at::Tensor hidden_TH = final_hidden(batch, input_TH);
   return hooks_.leave(last_unit(), linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S,
                                                             batch.supervised_targets_S, config_.logits_divisor,
-                                                            head().packed, gradient));
+                                                            head().frozen, gradient));
 }
 
 void Decoder::set_checkpointed_layers(int64_t count) {

@@ -81,12 +81,13 @@ class Decoder : public CausalLM {
   int64_t first_layer_;
   Linear embedding_;  ///< a linear layer where the head is tied to it
   at::Tensor prompt_PH_;
-  at::Tensor positions_PH_;                            ///< learned ones; undefined: positions are rotary
+  Norm entry_norm_;                                    ///< without parameters: the embeddings are not normed
+  at::Tensor positions_PH_;                            ///< learned ones; undefined: none
   std::vector<std::unique_ptr<DecoderLayer>> layers_;  ///< at least one; never resized
   Norm final_norm_;
   Linear untied_head_{.path = "lm_head"};
   std::vector<ParameterUnit> units_;   ///< without adapters
-  std::optional<RotaryCache> rotary_;  ///< none where positions are learned
+  std::optional<RotaryCache> rotary_;  ///< none where positions are not rotary
   HookedUnits hooks_;
   SplitProducts split_;
   int64_t checkpointed_layers_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "architecture/parameters.h"
 #include "engine/kernels/ceilings.h"
 
 namespace assay::engine {
@@ -40,6 +41,12 @@ int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
       most = std::max(most, float32_copy_bytes(tokens, weight_OI.size(1), weight_OI.size(0)));
     }
   }
+  const LayerWidths widths = layer.widths();
+  const at::TensorOptions options = layer.options();
+  if (widths.mixed > 0 && options.device().is_cpu() &&
+      products_through_float32(c10::typeMetaToScalarType(options.dtype()))) {
+    most = std::max(most, float32_copy_bytes(tokens, widths.expert_inputs, widths.expert_outputs));
+  }
   return most;
 }
 
@@ -47,13 +54,15 @@ int64_t copy_bytes(const DecoderLayer& layer, int64_t tokens) {
 int64_t kept_bytes(const ModelConfig& config, const LayerWidths& widths, int64_t element) {
   const int64_t query_heads = widths.queries / config.head_dim;
   const int64_t key_heads = widths.keys / config.head_dim;
-  const int64_t norm_statistics = config.network == architecture::Network::kGptBigCode ? 2 : 1;
+  const int64_t norm_statistics = architecture::HasLayerNorms(config) ? 2 : 1;
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
   const int64_t bytes = element * (2 * (config.hidden_size + widths.queries + widths.keys) + widths.mlp_kept) +
                         kStatistic * (2 * norm_statistics + query_heads);
+  // Heads with features beside them are made of those without, and copied without them again.
+  const int64_t beside = widths.beside > 0 ? element * (4 * widths.beside + widths.queries) : 0;
   // What the norms of q and k take in, and their statistics.
   const int64_t head_norms = element * (widths.queries + widths.keys) + kStatistic * (query_heads + key_heads);
-  return bytes + (config.query_key_norm ? head_norms : 0);
+  return bytes + beside + (config.query_key_norm ? head_norms : 0);
 }
 
 /// What attention with dropout keeps for each token of rows of `longest`: probabilities as softmax leaves them, the
@@ -90,12 +99,14 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_tra
   const int64_t factors = config.residual_dropout > 0 && any.linears().front()->training ? 2 * config.hidden_size : 0;
   cost.layer_bytes = tokens * (kept_bytes(config, widths, element) + element * factors + adapters + dropped);
   // The residual sum that it starts from, and what attention leaves on the CPU.
-  const int64_t attended = element * widths.queries + kStatistic * widths.queries / config.head_dim;
+  const int64_t attended = element * (widths.queries + widths.beside) + kStatistic * widths.queries / config.head_dim;
   cost.checkpointed_layer_bytes =
       tokens * (element * config.hidden_size + (any.options().device().is_cpu() ? attended : 0));
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
-  cost.working_bytes = tokens * element * 4 * (widths.inner + config.hidden_size) + copy_bytes(any, tokens) +
-                       mask_bytes(**first, tokens);
+  // Of a mixture the rows of a token's experts meet there.
+  const int64_t rows = std::max(config.hidden_size, widths.mixed);
+  cost.working_bytes =
+      tokens * element * 4 * (widths.inner + rows) + copy_bytes(any, tokens) + mask_bytes(**first, tokens);
   return cost;
 }
 

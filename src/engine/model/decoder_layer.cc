@@ -3,12 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/model/bloom_layer.h"
+#include "engine/model/feature_dropout.h"
 #include "engine/model/gpt_bigcode_layer.h"
 #include "engine/model/llama_layer.h"
 #include "engine/model/mixtral_layer.h"
 #include "engine/model/random_normal.h"
 
 namespace assay::engine {
+
+at::Tensor LayerRun::drop(const at::Tensor& x_TH, std::string_view path) const {
+  return drop_features(x_TH, training ? config.residual_dropout : 0, batch.draw_keys_T, path);
+}
 
 DecoderLayer::DecoderLayer(std::string path, std::vector<Linear*> linears, std::vector<Norm*> norms)
     : attention_path(std::move(path)), linears_(std::move(linears)), norms_(std::move(norms)) {}
@@ -44,12 +50,13 @@ at::Tensor& DecoderLayer::place(std::string_view name) {
 }
 
 at::Tensor DecoderLayer::attend(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
-                                const LayerRun& run, int64_t part) const {
+                                const LayerRun& run, int64_t part, int64_t beside) const {
   const ModelConfig& config = run.config;
-  const int64_t heads = q_TND.size(1) / config.head_dim;
+  const int64_t head_dim = config.head_dim + beside;
+  const int64_t heads = q_TND.size(1) / head_dim;
   const AttentionOptions options{.query_heads = heads,
-                                 .key_value_heads = k_TKD.size(1) / config.head_dim,
-                                 .head_dim = config.head_dim,
+                                 .key_value_heads = k_TKD.size(1) / head_dim,
+                                 .head_dim = head_dim,
                                  .scale = config.attention_scale,
                                  .sliding_window = sliding_window,
                                  .dropout = run.training ? config.attention_dropout : 0,
@@ -64,6 +71,8 @@ std::unique_ptr<DecoderLayer> make_decoder_layer(const ModelConfig& config, cons
       return std::make_unique<LlamaLayer>(path);
     case architecture::Network::kGptBigCode:
       return std::make_unique<GptBigCodeLayer>(path);
+    case architecture::Network::kBloom:
+      return std::make_unique<BloomLayer>(config, path);
     case architecture::Network::kMixtral:
       return std::make_unique<MixtralLayer>(config, path);
   }

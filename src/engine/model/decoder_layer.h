@@ -24,14 +24,21 @@ struct LayerRun {
   const RotaryTable& rotary;          ///< empty: positions are not rotary
   Output output = Output::kComputed;  ///< kUnset: backward runs it again
   KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
+
+  /// What a block adds to the residual stream, where some of it is dropped: `path` is the dropout's own. The parts of a
+  /// sum have the same elements dropped.
+  at::Tensor drop(const at::Tensor& x_TH, std::string_view path) const;
 };
 
 /// Features that a layer makes of a token.
 struct LayerWidths {
   int64_t queries = 0;
   int64_t keys = 0;      ///< of keys, and of values
+  int64_t beside = 0;    ///< of queries, and of keys: what they get beside for attention alone
   int64_t inner = 0;     ///< of the MLP
   int64_t mlp_kept = 0;  ///< what the MLP keeps for backward beside its input: twice the inner ones with a gate
+  int64_t mixed = 0;     ///< of a mixture: what the experts of a token give, and take in
+  int64_t expert_outputs = 0, expert_inputs = 0;  ///< of a mixture: the sizes of an expert's largest matrix
 };
 
 class DecoderLayer {
@@ -61,8 +68,9 @@ class DecoderLayer {
   void add_place(std::string name, at::Tensor* place) { others_.emplace_back(std::move(name), place); }
 
   /// What the heads give, before the product that follows. `part`: which of the equal parts of the heads these are.
+  /// `beside`: features of each head beside ModelConfig::head_dim.
   at::Tensor attend(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD, const LayerRun& run,
-                    int64_t part) const;
+                    int64_t part, int64_t beside = 0) const;
 
   const std::string attention_path;
 

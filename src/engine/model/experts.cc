@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "engine/model/routing.h"
+#include <algorithm>
 
 namespace assay::engine {
 namespace {
@@ -50,15 +50,27 @@ std::vector<std::pair<std::string, at::Tensor*>> Experts::places() {
   return places;
 }
 
+int64_t Experts::own() const {
+  return gate_up_.empty() ? experts_ : gate_up_.front().size(0);
+}
+
 int64_t Experts::inner_width() const {
-  return per_token_ * down_.front().size(-1);
+  return std::min(per_token_, own()) * down_.front().size(-1);
 }
 
 int64_t Experts::output_width() const {
-  return per_token_ * down_.front().size(-2);
+  return std::min(per_token_, own()) * down_.front().size(-2);
 }
 
-at::Tensor Experts::gated(const Recomputable& x_SH, const std::vector<int64_t>& offsets) const {
+std::pair<int64_t, int64_t> Experts::largest_matrix() const {
+  const at::Tensor& matrix = gate_up_.empty() ? gate_.front() : gate_up_.front();
+  return {matrix.size(-2), matrix.size(-1)};
+}
+
+/// What each expert gives of its rows, times what the router gives it: an expert has no bias, so that its activation
+/// may be weighted in the place of its result.
+at::Tensor Experts::weighted(const Recomputable& x_SH, const Routing& routing, Output output) const {
+  const std::vector<int64_t>& offsets = routing.offsets;
   at::Tensor gate_SI, up_SI;
   if (gate_up_.empty()) {
     gate_SI = grouped_linear(x_SH.value, gate_, offsets, x_SH.again);
@@ -68,18 +80,15 @@ at::Tensor Experts::gated(const Recomputable& x_SH, const std::vector<int64_t>& 
     gate_SI = halves[0].contiguous();
     up_SI = halves[1].contiguous();
   }
-  const Recomputable inner_SI = recomputable_swiglu(gate_SI, up_SI);
-  return grouped_linear(inner_SI.value, down_, offsets, inner_SI.again);
+  const Recomputable inner_SI = recomputable_swiglu(gate_SI, up_SI, routing.weights_S);
+  return grouped_linear(inner_SI.value, down_, offsets, inner_SI.again, output);
 }
 
-at::Tensor Experts::forward(const Recomputable& x_TH, int64_t part) const {
-  const int64_t own = gate_up_.empty() ? experts_ : gate_up_.front().size(0);
-  const int64_t first = own == experts_ ? 0 : part * own;
+at::Tensor Experts::forward(const Recomputable& x_TH, int64_t part, Output output) const {
+  const int64_t first = own() == experts_ ? 0 : part * own();
   const at::Tensor logits_TE = linear(x_TH.value, router_EH_, std::nullopt, x_TH.again);
-  const Routing routing = route(logits_TE, per_token_, first, own);
-  const at::Tensor y_SH = gated(recomputable_rows(x_TH, routing), routing.offsets);
-  const at::Tensor weighted_SH = (y_SH * routing.weights_S.unsqueeze(1)).to(y_SH.scalar_type());
-  return tokens_of_rows(weighted_SH, routing);
+  const Routing routing = route(logits_TE, per_token_, first, own());
+  return tokens_of_rows(weighted(recomputable_rows(x_TH, routing), routing, output), routing);
 }
 
 }  // namespace assay::engine

@@ -12,6 +12,7 @@
 #include "architecture/model_config.h"
 #include "engine/kernels/grouped_linear.h"
 #include "engine/model/recomputable.h"
+#include "engine/model/routing.h"
 
 namespace assay::engine {
 
@@ -26,15 +27,18 @@ class Experts {
   std::vector<std::pair<std::string, at::Tensor*>> places();
 
   /// The sum of what a token's experts give, each times what the router gives it. Where not all are here, `part` says
-  /// which of the equal parts these are, and the sum is over them.
-  at::Tensor forward(const Recomputable& x_TH, int64_t part) const;
+  /// which of the equal parts these are, and the sum is over them. `output` as in linear() of the kernels.
+  at::Tensor forward(const Recomputable& x_TH, int64_t part, Output output = Output::kComputed) const;
 
-  /// Features that all experts of a token make of it.
+  /// Features that the experts of a token make of it; where not all are here, at most.
   int64_t inner_width() const;
   int64_t output_width() const;
+  /// Outputs and inputs of an expert's largest matrix.
+  std::pair<int64_t, int64_t> largest_matrix() const;
 
  private:
-  at::Tensor gated(const Recomputable& x_SH, const std::vector<int64_t>& offsets) const;
+  int64_t own() const;
+  at::Tensor weighted(const Recomputable& x_SH, const Routing& routing, Output output) const;
 
   std::string path_;
   int64_t experts_;

@@ -3,8 +3,6 @@
 #include <tuple>
 #include <utility>
 
-#include "engine/model/feature_dropout.h"
-
 namespace assay::engine {
 namespace {
 
@@ -55,22 +53,18 @@ LayerResult GptBigCodeLayer::forward(const LayerState& input, const LayerRun& ru
   const double eps = run.config.norm_eps;
   const DropoutPlace whole{run.batch.draw_keys_T};
   const DropoutPlace part{run.batch.draw_keys_T, run.split.part()};
-  const auto drop = [&](const at::Tensor& x_TH, const std::string& path) {
-    return drop_features(x_TH, run.training ? run.config.residual_dropout : 0, run.batch.draw_keys_T, path);
-  };
 
   const auto [entry_TH, attention_input_TH] = normed_sum(input.residual_TH, input.block_TH, ln_1_, eps);
   const at::Tensor heads_TND = heads(join_tokens(run.split, attention_input_TH, tokens, c_attn_.path), run);
   const at::Tensor projected_TH = attention_c_proj_.forward(heads_TND, Output::kComputed, whole);
-  const at::Tensor attended_TH = run.split.split_tokens(drop(projected_TH, attention_dropout_path_), c_attn_.path);
+  const at::Tensor attended_TH = run.split.split_tokens(run.drop(projected_TH, attention_dropout_path_), c_attn_.path);
 
   const auto [residual_TH, mlp_input_TH] = normed_sum(entry_TH, attended_TH, ln_2_, eps);
   const Recomputable x_TH = run.split.enter(mlp_input_TH, tokens, c_fc_.path);
   const GeluForm form = run.config.gelu_tanh ? GeluForm::kTanh : GeluForm::kErf;
   const at::Tensor inner_TI = c_fc_.forward(x_TH, Output::kComputed, whole);
-  // Of the sum of the parts each has the same elements dropped.
   const at::Tensor part_TH =
-      drop(mlp_c_proj_.forward(recomputable_gelu(inner_TI, form), run.output, part), mlp_dropout_path_);
+      run.drop(mlp_c_proj_.forward(recomputable_gelu(inner_TI, form), run.output, part), mlp_dropout_path_);
   return {{residual_TH, run.split.sum(part_TH, tokens, mlp_c_proj_.path, run.output)}, entry_TH};
 }
 

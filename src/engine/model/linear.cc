@@ -10,7 +10,7 @@ bool Linear::trains() const {
 
 at::Tensor Linear::forward(const Recomputable& x_TI, Output output, const DropoutPlace& place) const {
   if (!lora) {
-    return engine::linear(x_TI.value, weight_OI, bias_O, x_TI.again, output, packed);
+    return engine::linear(x_TI.value, weight_OI, bias_O, x_TI.again, output, frozen);
   }
   LoraTensors active = *lora;
   if (training && lora->dropout > 0.0) {
@@ -21,7 +21,7 @@ at::Tensor Linear::forward(const Recomputable& x_TI, Output output, const Dropou
                     .first_feature = place.part * features,
                     .features = features};
   }
-  return engine::lora_linear(x_TI.value, weight_OI, bias_O, active, x_TI.again, output, packed);
+  return engine::lora_linear(x_TI.value, weight_OI, bias_O, active, x_TI.again, output, frozen);
 }
 
 }  // namespace assay::engine

@@ -23,10 +23,12 @@ namespace assay::engine {
 /// folder holds no weights at all they are drawn from N(0, initializer_range) by `seed` (norms 1, biases 0), the same
 /// for every number of threads, and `random_weights` is set. All parameters require grad.
 /// Only `part` of the model is built, and of each parameter only what the rank at `place` has is kept; those that are
-/// in `made` already are taken from there. Throws StatusError with one line that names the file and the tensor.
+/// in `made` already are taken from there. Quantised layers are as QuantizedLayers has them with `quantize`; of a
+/// quantised model they have no gradient. Throws StatusError with one line that names the file and the tensor.
 std::unique_ptr<CausalLM> load_model(const std::string& model_dir, at::ScalarType dtype, at::Device device,
                                      uint64_t seed, bool& random_weights, const TensorPlace& place = {},
-                                     const ModelPart& part = {}, const MadeParameters& made = {});
+                                     const ModelPart& part = {}, const MadeParameters& made = {},
+                                     const architecture::Quantization& quantize = {});
 
 /// What load_model() takes the parameters from. Throws StatusError.
 ParameterMaker parameter_maker(const std::string& model_dir, at::ScalarType dtype, at::Device device, uint64_t seed,

@@ -1,5 +1,7 @@
 #include "engine/model/mixtral_layer.h"
 
+#include <tuple>
+
 namespace assay::engine {
 
 MixtralLayer::MixtralLayer(const ModelConfig& config, const std::string& path)
@@ -12,15 +14,16 @@ MixtralLayer::MixtralLayer(const ModelConfig& config, const std::string& path)
 LayerWidths MixtralLayer::widths() const {
   LayerWidths widths = attention_widths();
   widths.inner = experts_.inner_width();
-  // Gate and up, and what each expert gives.
-  widths.mlp_kept = 2 * widths.inner + experts_.output_width();
+  widths.mixed = experts_.output_width();
+  widths.mlp_kept = 2 * widths.inner;
+  std::tie(widths.expert_outputs, widths.expert_inputs) = experts_.largest_matrix();
   return widths;
 }
 
 at::Tensor MixtralLayer::mlp(const Recomputable& x_TH, const LayerRun& run) const {
   const int64_t tokens = run.batch.tokens();
   const Recomputable all_TH = run.split.enter(x_TH, tokens, experts_path_);
-  return run.split.sum(experts_.forward(all_TH, run.split.part()), tokens, experts_path_, run.output);
+  return run.split.sum(experts_.forward(all_TH, run.split.part(), run.output), tokens, experts_path_, run.output);
 }
 
 }  // namespace assay::engine

@@ -1,14 +1,15 @@
 #include "engine/model/packing.h"
 
+#include "engine/kernels/packed_weight.h"
 #include "engine/model/mapped_pages.h"
 
 namespace assay::engine {
 
 void pack_frozen_weights(const std::vector<Linear*>& linears) {
   for (Linear* linear : linears) {
-    linear->packed = PackedWeight::suits(linear->weight_OI)
-                         ? c10::make_intrusive<PackedWeight>(linear->weight_OI, release_mapped_pages)
-                         : PackedWeightPtr();
+    if (PackedWeight::suits(linear->weight_OI)) {
+      linear->frozen = c10::make_intrusive<PackedWeight>(linear->weight_OI, release_mapped_pages);
+    }
   }
 }
 

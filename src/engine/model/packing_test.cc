@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "architecture/model_config.h"
+#include "engine/kernels/packed_weight.h"
 #include "engine/model/decoder.h"
 #include "engine/model/random_parameter.h"
 
@@ -48,7 +49,7 @@ TEST_P(PackingTest, TakesTheHeadTooAndChangesNoBit) {
   const at::Tensor plain_TV = model.logits(one_row(12));
   pack_frozen_weights(linears);
   for (const Linear* linear : linears) {
-    EXPECT_EQ(linear->packed != nullptr, suits) << linear->path;
+    EXPECT_EQ(linear->frozen != nullptr, suits) << linear->path;
   }
   EXPECT_TRUE(model.logits(one_row(12)).equal(plain_TV));
 }

@@ -22,6 +22,9 @@ struct Recomputable {
 /// swiglu() of the kernels.
 Recomputable recomputable_swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI);
 
+/// weighted_swiglu() of the kernels.
+Recomputable recomputable_swiglu(const at::Tensor& gate_TI, const at::Tensor& up_TI, const at::Tensor& weights_T);
+
 /// gelu() of the kernels.
 Recomputable recomputable_gelu(const at::Tensor& x_TI, GeluForm form);
 

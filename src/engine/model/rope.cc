@@ -11,6 +11,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "engine/kernels/vector_math.h"
+
 namespace assay::engine {
 namespace {
 
@@ -135,6 +137,7 @@ bool RotaryCache::frequencies_change(int64_t length) {
 
 void RotaryCache::fill(int64_t positions) {
   const at::NoGradGuard no_grad;
+  settle_vector_math();
   const RotaryFrequencies frequencies = rotary_frequencies(config_, scaled_length_);
   const at::Tensor angles_PD2 = at::outer(at::arange(positions, at::kFloat), frequencies.inverse_D2);
   table_.cos_PD2 = (angles_PD2.cos() * frequencies.attention_factor).to(device_);

@@ -6,25 +6,29 @@
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <algorithm>
+
 namespace assay::engine {
 namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-/// Where the rows of each of `experts` begin among all that are sorted by expert, and their number.
+/// Where the rows of each of the experts begin among all that are sorted by expert, and their number.
 std::vector<int64_t> begins_of(const at::Tensor& expert_of_choice, int64_t experts) {
   std::vector<int64_t> begins(static_cast<size_t>(experts) + 1, 0);
-  const int64_t choices = expert_of_choice.size(0);
-  if (expert_of_choice.is_meta()) {
-    for (int64_t e = 0; e <= experts; ++e) {
-      begins[static_cast<size_t>(e)] = choices * e / experts;
-    }
-    return begins;
-  }
   const at::Tensor counts = at::bincount(expert_of_choice, {}, experts).to(at::kCPU);
   for (int64_t e = 0; e < experts; ++e) {
     begins[static_cast<size_t>(e) + 1] = begins[static_cast<size_t>(e)] + counts.const_data_ptr<int64_t>()[e];
+  }
+  return begins;
+}
+
+/// The most rows that `own` experts may have, in equal parts: no token chooses an expert twice.
+std::vector<int64_t> most_begins(int64_t tokens, int64_t per_token, int64_t own) {
+  std::vector<int64_t> begins;
+  for (int64_t e = 0; e <= own; ++e) {
+    begins.push_back(tokens * std::min(per_token, own) * e / own);
   }
   return begins;
 }
@@ -70,8 +74,10 @@ Routing route(const at::Tensor& logits_TE, int64_t per_token, int64_t first, int
   const auto [chosen_Tk, experts_Tk] = at::topk(logits_TE.to(at::kFloat), per_token, -1);
   const at::Tensor expert_of_choice = experts_Tk.flatten();
   const at::Tensor sorted = expert_of_choice.argsort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
-  const std::vector<int64_t> begins = begins_of(expert_of_choice, logits_TE.size(1));
-  const auto begin = begins.begin() + first;
+  const bool is_shape = logits_TE.is_meta();
+  const std::vector<int64_t> begins =
+      is_shape ? most_begins(logits_TE.size(0), per_token, own) : begins_of(expert_of_choice, logits_TE.size(1));
+  const auto begin = begins.begin() + (is_shape ? 0 : first);
   Routing routing;
   routing.tokens = logits_TE.size(0);
   routing.per_token = per_token;

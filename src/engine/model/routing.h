@@ -18,7 +18,8 @@ struct Routing {
 };
 
 /// The `per_token` experts with the largest logits, weighted by the softmax over these, for the `own` experts from
-/// `first` on. Without storage (a step on shapes) each expert has as many rows as the others.
+/// `first` on. Without storage (a step on shapes) these have the most rows that they may have: where they are all
+/// experts so many as always, else those of tokens that choose nobody else.
 Routing route(const at::Tensor& logits_TE, int64_t per_token, int64_t first, int64_t own);
 
 /// The token of each row. Differentiable; backward is tokens_of_rows().

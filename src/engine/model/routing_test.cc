@@ -48,10 +48,24 @@ TEST(Routing, RowsOfTokensAndTokensOfRowsAreEachOthersBackward) {
   EXPECT_TRUE(y_SH.grad().equal(rows_of_tokens(x_TH, routing)));
 }
 
-TEST(Routing, OfShapesIsEven) {
+TEST(Routing, OfShapesHasTheMostRowsThereMayBe) {
   const ShapeMemory memory;
   const at::Tensor logits = at::empty({8, 4}, at::TensorOptions(at::kFloat).device(at::kMeta));
-  EXPECT_EQ(route(logits, 2, 2, 2).offsets, (std::vector<int64_t>{0, 4, 8}));
+  EXPECT_EQ(route(logits, 2, 0, 4).offsets, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "all experts: every choice";
+  EXPECT_EQ(route(logits, 2, 2, 2).offsets, (std::vector<int64_t>{0, 8, 16})) << "nobody chooses the others";
+  EXPECT_EQ(route(logits, 2, 3, 1).offsets, (std::vector<int64_t>{0, 8})) << "no token chooses an expert twice";
+}
+
+TEST(Routing, ExpertsThatNobodyChoosesHaveNoRows) {
+  const Routing routing = route(logits_TE(), 2, 0, 1);
+  EXPECT_EQ(routing.offsets, (std::vector<int64_t>{0, 0}));
+  const at::Tensor x_TH = at::arange(6, at::kFloat).view({3, 2}).requires_grad_();
+  const at::Tensor rows_SH = rows_of_tokens(x_TH, routing);
+  EXPECT_EQ(rows_SH.size(0), 0);
+  const at::Tensor sums_TH = tokens_of_rows(rows_SH, routing);
+  EXPECT_TRUE(sums_TH.equal(at::zeros({3, 2})));
+  sums_TH.backward(at::ones({3, 2}));
+  EXPECT_TRUE(x_TH.grad().equal(at::zeros({3, 2})));
 }
 
 }  // namespace

@@ -78,8 +78,16 @@ std::optional<Weights> Weights::open(const std::string& model_dir) {
   return weights;
 }
 
-const TensorEntry& Weights::claim(const ParameterSpec& spec) {
+const TensorEntry& Weights::find(const ParameterSpec& spec) const {
   const auto it = shard_of_.find(spec.name);
+  constexpr std::string_view kWeight = ".weight";
+  if (it == shard_of_.end() && spec.name.ends_with(kWeight) &&
+      has(spec.name.substr(0, spec.name.size() - kWeight.size()) + ".qweight")) {
+    fail(
+        fmt::format("{}: '{}' is quantised there, but config.json has no quantization_config: add what the quantiser "
+                    "wrote, such as quantize_config.json",
+                    source_, spec.name));
+  }
   if (it == shard_of_.end()) {
     fail(fmt::format("{}: tensor '{}' is missing, the model in config.json needs it", source_, spec.name));
   }
@@ -89,10 +97,16 @@ const TensorEntry& Weights::claim(const ParameterSpec& spec) {
     fail(fmt::format("{}: tensor '{}' is [{}], but config.json asks for [{}]", shard.path(), spec.name,
                      fmt::join(entry.shape, ", "), fmt::join(spec.shape, ", ")));
   }
+  return entry;
+}
+
+const TensorEntry& Weights::claim(const ParameterSpec& spec) {
+  const TensorEntry& entry = find(spec);
   if (!c10::isFloatingType(entry.dtype) || c10::elementSize(entry.dtype) < 2) {
     fail(fmt::format(
-        "{}: tensor '{}' is {}, not of floating point in 16 bits or more: quantised weights are not supported",
-        shard.path(), spec.name, safetensors_dtype_name(entry.dtype)));
+        "{}: tensor '{}' is {}, not of floating point in 16 bits or more: quantised weights are supported only as GPTQ "
+        "has them, with a quantization_config in config.json",
+        file_of(spec.name).path(), spec.name, safetensors_dtype_name(entry.dtype)));
   }
   taken_.insert(spec.name);
   return entry;
@@ -106,6 +120,19 @@ at::Tensor Weights::take(const ParameterSpec& spec, at::ScalarType dtype, at::De
     release_mapped_pages(stored);
   }
   return taken;
+}
+
+at::Tensor Weights::take_integers(const ParameterSpec& spec) {
+  const TensorEntry& entry = find(spec);
+  if (entry.dtype != at::kInt) {
+    fail(fmt::format("{}: tensor '{}' is {}, not of 32-bit integers", file_of(spec.name).path(), spec.name,
+                     safetensors_dtype_name(entry.dtype)));
+  }
+  taken_.insert(spec.name);
+  const at::Tensor stored = file_of(spec.name).tensor(entry);
+  at::Tensor copy = stored.clone();
+  release_mapped_pages(stored);
+  return copy;
 }
 
 void Weights::read(const ParameterSpec& spec, at::Tensor& target) {

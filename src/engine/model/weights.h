@@ -23,7 +23,9 @@ class Weights {
   /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws
   /// StatusError when it is missing, of another shape or not of floating point.
   at::Tensor take(const ParameterSpec& spec, at::ScalarType dtype, at::Device device);
-  /// The same into `target`, converted to its dtype.
+  /// A copy of a tensor of 32-bit integers, on the CPU; throws likewise.
+  at::Tensor take_integers(const ParameterSpec& spec);
+  /// take() into `target`, converted to its dtype.
   void read(const ParameterSpec& spec, at::Tensor& target);
   /// Whether take() gives the mapping itself.
   bool in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Device device) const;
@@ -49,6 +51,8 @@ class Weights {
 
  private:
   void add_shard(const std::string& path);
+  /// Of the right shape.
+  const TensorEntry& find(const ParameterSpec& spec) const;
   at::Tensor stored(const std::string& name) const;
   void check_head_is(const std::string& embedding_name) const;
 

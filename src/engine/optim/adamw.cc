@@ -103,8 +103,7 @@ std::vector<ParameterState> Adamw::states() {
   for (Slot& slot : slots_) {
     states.push_back({.name = slot.name,
                       .weight = slot.update.parameter,
-                      .first_moment = slot.update.first_moment,
-                      .second_moment = slot.update.second_moment,
+                      .moments = {{kFirstMoment, slot.update.first_moment}, {kSecondMoment, slot.update.second_moment}},
                       .steps = &slot.steps});
   }
   return states;

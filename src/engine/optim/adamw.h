@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,10 @@
 #include "engine/optim/optimizer.h"
 
 namespace assay::engine {
+
+/// What torch.optim.AdamW calls its moments.
+inline constexpr std::string_view kFirstMoment = "exp_avg";
+inline constexpr std::string_view kSecondMoment = "exp_avg_sq";
 
 class Adamw : public Optimizer {
  public:

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "engine/optim/adamw.h"
+#include "engine/optim/one_state.h"
 #include "engine/optim/sgd.h"
 
 namespace assay::engine {
@@ -41,8 +42,10 @@ const std::vector<OptimizerEntry>& optimizer_table() {
       {"adamw_torch", &make<Adamw>},
       {"adamw_torch_fused", &make<Adamw>},
       {"sgd", &make<Sgd>},
+      {"adagrad", &make_adagrad},
+      {"rmsprop", &make_rmsprop},
+      {"lion_32bit", &make_lion},
       {"adafactor", nullptr},
-      {"adagrad", nullptr},
       {"adalomo", nullptr},
       {"adamw_8bit", nullptr},
       {"adamw_anyprecision", nullptr},
@@ -62,7 +65,6 @@ const std::vector<OptimizerEntry>& optimizer_table() {
       {"galore_adamw_8bit_layerwise", nullptr},
       {"galore_adamw_layerwise", nullptr},
       {"grokadamw", nullptr},
-      {"lion_32bit", nullptr},
       {"lion_8bit", nullptr},
       {"lomo", nullptr},
       {"paged_adamw_32bit", nullptr},
@@ -71,7 +73,6 @@ const std::vector<OptimizerEntry>& optimizer_table() {
       {"paged_ademamix_8bit", nullptr},
       {"paged_lion_32bit", nullptr},
       {"paged_lion_8bit", nullptr},
-      {"rmsprop", nullptr},
       {"rmsprop_bnb", nullptr},
       {"rmsprop_bnb_32bit", nullptr},
       {"rmsprop_bnb_8bit", nullptr},

@@ -26,13 +26,18 @@ struct OptimizerOptions {
 /// The scalars of the update number `step`, from 1, of AdamW with these options.
 AdamwScalars adamw_scalars(const OptimizerOptions& options, double learning_rate, int64_t step);
 
+/// What an optimiser keeps beside the elements of a parameter, under torch.optim's name for it.
+struct Moment {
+  std::string_view name;  ///< a constant
+  at::Tensor values;
+};
+
 /// What an optimiser has of one parameter, for checkpoints: tensors to read from or to write into.
 struct ParameterState {
   std::string name;
-  at::Tensor weight;         ///< as it is updated: the float32 master where there is one
-  at::Tensor first_moment;   ///< undefined: the optimiser has none. Without meaning where `steps` is 0
-  at::Tensor second_moment;  ///< the same
-  int64_t* steps = nullptr;  ///< updates so far; null: the optimiser does not count them
+  at::Tensor weight;                 ///< as it is updated: the float32 master where there is one
+  std::vector<Moment> moments = {};  ///< without meaning where `steps` is 0
+  int64_t* steps = nullptr;          ///< updates so far; null: the optimiser does not count them
 };
 
 /// Updates a fixed set of parameters from their gradients. Not safe to use from two threads.
@@ -69,10 +74,10 @@ const std::vector<OptimizerEntry>& optimizer_table();
 Status check_optimizer_name(std::string_view name);
 
 /// The optimiser `name` over `parameters` (name in the model, tensor). States are made now, in the dtype of each
-/// parameter: pure bfloat16 training has bfloat16 states, as the reference. AdamW keeps a float32 copy of float16
-/// parameters, which it updates and rounds into them, and float32 states: the squares of float16 gradients are mostly
-/// too small for float16. Throws std::invalid_argument with the
-/// message of check_optimizer_name() for a name that is not supported.
+/// parameter: pure bfloat16 training has bfloat16 states, as the reference, but those of `lion_32bit`. All but sgd keep
+/// a float32 copy of float16 parameters, which it updates and rounds into them, and float32 states: the squares of
+/// float16 gradients are mostly too small for float16. Throws std::invalid_argument with the message of
+/// check_optimizer_name() for a name that is not supported.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name,
                                           std::vector<std::pair<std::string, at::Tensor>> parameters,
                                           const OptimizerOptions& options);

@@ -33,7 +33,8 @@ TEST(OptimizerTable, TellsUnsupportedFromUnknown) {
   const Status later = check_optimizer_name("lion_8bit");
   EXPECT_EQ(later.code(), ErrorCode::kUnsupported);
   EXPECT_EQ(later.message(),
-            "optimizer 'lion_8bit' is not supported yet (choose one of adamw_torch, adamw_torch_fused, sgd)");
+            "optimizer 'lion_8bit' is not supported yet (choose one of adamw_torch, adamw_torch_fused, sgd, "
+            "adagrad, rmsprop, lion_32bit)");
   const Status typo = check_optimizer_name("adamw_toch");
   EXPECT_EQ(typo.code(), ErrorCode::kInvalidArgument);
   EXPECT_THAT(typo.message(), testing::HasSubstr("did you mean 'adamw_torch'"));
@@ -100,6 +101,79 @@ TEST(Adamw, KeepsFloat32MastersOfFloat16Parameters) {
     optimizer->step(1e-5, {});
   }
   EXPECT_NEAR(parameter[0].item<double>(), 1.0 - 100 * 1e-5, 0x1p-11);
+}
+
+const char* const kOneState[] = {"adagrad", "rmsprop", "lion_32bit"};
+
+TEST(OneState, AnOverflowChangesNothing) {
+  for (const char* name : kOneState) {
+    at::Tensor parameter = parameter_with_gradient(1.0, INFINITY);
+    auto optimizer = make_optimizer(name, {{"w.weight", parameter}}, {.weight_decay = 0.5});
+    optimizer->step(0.1, {.skip_non_finite = true, .stats = gradient_stats({parameter.grad()})});
+    EXPECT_TRUE(parameter.equal(at::ones({4}))) << name;
+    for (const ParameterState& state : optimizer->states()) {
+      ASSERT_EQ(state.moments.size(), 1) << name;
+      EXPECT_FALSE(state.moments.front().values.any().item<bool>()) << name;
+    }
+  }
+}
+
+// In the second step, since the first one of both goes as far whatever the gradient.
+TEST(OneState, ShortensGradientsToTheNorm) {
+  for (const char* name : {"adagrad", "rmsprop"}) {
+    std::vector<at::Tensor> results;
+    for (const double gradient : {8.0, 0.5}) {  // the first of norm 16
+      at::Tensor parameter = parameter_with_gradient(1.0, 0.25);
+      auto optimizer = make_optimizer(name, {{"w.weight", parameter}}, {});
+      optimizer->step(0.01, {});
+      parameter.mutable_grad() = at::full({4}, gradient);
+      optimizer->step(0.01, {.max_norm = 1.0, .stats = gradient_stats({parameter.grad()})});
+      results.push_back(parameter.detach());
+    }
+    EXPECT_TRUE(at::allclose(results[0], results[1])) << name;
+  }
+}
+
+TEST(OneState, LeavesParametersWithoutGradientAlone) {
+  for (const char* name : kOneState) {
+    at::Tensor resting = at::ones({4}, at::kFloat).set_requires_grad(true);
+    make_optimizer(name, {{"w.weight", resting}}, {.weight_decay = 0.5})->step(0.1, {});
+    EXPECT_TRUE(resting.equal(at::ones({4}))) << name;
+  }
+}
+
+// Stretches, rounding and masters are none of the reference's: a large parameter is many small ones.
+TEST(OneState, StretchesOfAParameterAreUpdatedAlike) {
+  constexpr int64_t kElements = 200'001;
+  for (const char* name : kOneState) {
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf}) {
+      at::Tensor large = at::full({kElements}, 0.5, dtype).set_requires_grad(true);
+      at::Tensor small = at::full({1}, 0.5, dtype).set_requires_grad(true);
+      auto of_large = make_optimizer(name, {{"w.weight", large}}, {.weight_decay = 0.1});
+      auto of_small = make_optimizer(name, {{"w.weight", small}}, {.weight_decay = 0.1});
+      for (int step = 0; step < 3; ++step) {
+        large.mutable_grad() = at::full({kElements}, 0.3 - 0.2 * step, dtype);
+        small.mutable_grad() = at::full({1}, 0.3 - 0.2 * step, dtype);
+        of_large->step(0.01, {});
+        of_small->step(0.01, {});
+      }
+      EXPECT_TRUE((large == small).all().item<bool>()) << name << " " << dtype;
+      EXPECT_NE(small.item<double>(), 0.5);
+    }
+  }
+}
+
+TEST(OneState, KeepsFloat32MastersOfFloat16Parameters) {
+  for (const char* name : kOneState) {
+    at::Tensor parameter = at::ones({4}, at::kHalf).set_requires_grad(true);
+    auto optimizer = make_optimizer(name, {{"w.weight", parameter}}, {});
+    EXPECT_EQ(optimizer->states().front().weight.scalar_type(), at::kFloat) << name;
+    for (int step = 0; step < 100; ++step) {
+      parameter.mutable_grad() = at::full({4}, 1e-3, at::kHalf);
+      optimizer->step(1e-4, {});
+    }
+    EXPECT_LT(parameter[0].item<double>(), 1.0) << name << ": an update is less than float16 tells from nothing";
+  }
 }
 
 TEST(Sgd, FollowsTheScaledGradient) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "base/thread_priority.h"
 #include "engine/comm/host_map.h"
 
 namespace assay::engine {
@@ -45,10 +46,13 @@ class PatientWork::State {
         what_(std::move(what)),
         patience_(std::move(patience)),
         next_notice_(patience_.notice_seconds),
-        running_(
-            std::async(std::launch::async, [device, work = std::move(work), grad_mode = at::GradMode::is_enabled()] {
-              return outcome_of(work, device, grad_mode);
-            })) {}
+        running_(std::async(std::launch::async, [device, work = std::move(work), yields = patience_.yields,
+                                                 grad_mode = at::GradMode::is_enabled()] {
+          if (yields) {
+            YieldToOtherThreads();
+          }
+          return outcome_of(work, device, grad_mode);
+        })) {}
 
   ~State() {
     if (running_.valid() && running_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {

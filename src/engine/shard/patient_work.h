@@ -27,6 +27,8 @@ struct Patience {
   double most_work = 1;
   /// Whether it is over for all when one has failed, or only when each is done or has failed.
   bool ends_at_failure = true;
+  /// Whether the work leaves the processors to what else is computed (base/thread_priority.h).
+  bool yields = false;
   /// Ends this rank's work soon, where another's failure ended it or this one is given up. Empty: it is waited for.
   std::function<void()> give_up = {};
 };

@@ -40,7 +40,21 @@ struct Case {
   std::string family_keys;  ///< of its config.json, beside those that all have
   bool lora = false;
   bool divides_tokens = false;
+  bool one_sided = false;  ///< of six experts every token takes the first three, which one rank has
 };
+
+/// The router's rows and what they read of a token, so that the first half of the experts is chosen whatever the rest.
+void take_sides(const std::string& name, const at::Tensor& whole) {
+  if (name.ends_with(".router.layer.weight")) {
+    whole.mul_(0.01);
+    whole.narrow(0, 0, whole.size(0) / 2).select(1, 0).fill_(1);
+    whole.narrow(0, whole.size(0) / 2, whole.size(0) / 2).select(1, 0).fill_(-1);
+  } else if (name.ends_with("embed_tokens.weight")) {
+    whole.select(1, 0).fill_(5);
+  } else if (name.ends_with("post_attention_layernorm.weight")) {
+    whole.select(0, 0).fill_(1);
+  }
+}
 
 ModelConfig config_of(const Case& c) {
   return architecture::ParseModelConfig(
@@ -58,6 +72,9 @@ std::unique_ptr<Decoder> make_model(const Case& c, const TensorPlace& place = {}
     // Biases that are zero would hide what is done to them.
     const ParameterSpec normal{spec.name, spec.shape};
     const at::Tensor whole = random_parameter(normal, 0.2, at::kFloat, 1);
+    if (c.one_sided) {
+      take_sides(spec.name, whole);
+    }
     const at::Tensor part = cut_for_rank(decoder_split_rules(), spec.name, whole, place);
     return part.defined() ? part.clone().requires_grad_() : part;
   };
@@ -180,6 +197,7 @@ const std::string kQwen2 = R"("model_type": "qwen2", "attention_dropout": 0.2)";
 const std::string kQwen3 = R"("model_type": "qwen3", "head_dim": 10)";
 const std::string kGptBigCode = R"("model_type": "gpt_bigcode", "n_inner": 32, "n_positions": 32, "attn_pdrop": 0.2,
     "embd_pdrop": 0.1, "resid_pdrop": 0.3)";
+const std::string kBloom = R"("model_type": "bloom", "attention_dropout": 0.2, "hidden_dropout": 0.3)";
 const std::string kMixtral = R"("model_type": "mixtral", "num_local_experts": 4)";
 const std::string kGraniteMoe = R"("model_type": "granitemoe", "num_local_experts": 6, "num_experts_per_tok": 3)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
@@ -194,18 +212,20 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"gpt_bigcode", kGptBigCode}, Case{"gpt_bigcode_lora", kGptBigCode, true},
                       Case{"gpt_bigcode_tokens", kGptBigCode, false, true},
                       Case{"gpt_bigcode_lora_tokens", kGptBigCode, true, true}, Case{"mixtral", kMixtral},
+                      Case{"bloom", kBloom}, Case{"bloom_lora", kBloom, true},
+                      Case{"bloom_tokens", kBloom, false, true}, Case{"bloom_lora_tokens", kBloom, true, true},
                       Case{"granitemoe", kGraniteMoe}, Case{"mixtral_tokens", kMixtral, false, true},
                       Case{"granitemoe_tokens", kGraniteMoe, false, true}),
     [](const auto& info) { return info.param.name; });
 
-TEST_P(TensorParallelDecoder, HasTheGradientsOfTheWholeModel) {
-  const Gradients whole = gradients_of(*make_model(GetParam()));
+void expect_gradients_of_the_whole_model(const Case& c) {
+  const Gradients whole = gradients_of(*make_model(c));
   std::vector<Gradients> of_ranks(kRanks);
   std::vector<std::set<std::string>> shared(kRanks);
   testing::run_ranks(make_thread_group(kRanks), [&](Communicator& ranks) {
     const auto rank = static_cast<size_t>(ranks.rank());
-    const auto model = make_model(GetParam(), {ranks.rank(), ranks.size()});
-    const auto tensor = join_ranks(GetParam(), *model, ranks);
+    const auto model = make_model(c, {ranks.rank(), ranks.size()});
+    const auto tensor = join_ranks(c, *model, ranks);
     shared[rank] = names_of_shared(*tensor);
     of_ranks[rank] = gradients_of(*model);
   });
@@ -215,6 +235,26 @@ TEST_P(TensorParallelDecoder, HasTheGradientsOfTheWholeModel) {
     EXPECT_LE(error, 1e-5 * gradient.abs().max().item<double>() + 1e-8) << name;
     if (split_of(decoder_split_rules(), name) == TensorSplit::kReplicated && !shared[0].contains(name)) {
       EXPECT_TRUE(at::equal(of_ranks[0].at(name), of_ranks[1].at(name))) << name;
+    }
+  }
+}
+
+TEST_P(TensorParallelDecoder, HasTheGradientsOfTheWholeModel) {
+  expect_gradients_of_the_whole_model(GetParam());
+}
+
+TEST(TensorParallelExperts, ThatNobodyChoosesLeaveTheOthersTheirGradients) {
+  for (const bool divides_tokens : {false, true}) {
+    expect_gradients_of_the_whole_model({"", kGraniteMoe, false, divides_tokens, true});
+  }
+}
+
+TEST(TensorParallelExperts, OfARankThatNobodyChoosesHaveGradientsOfZeros) {
+  const Gradients gradients = gradients_of(*make_model({"", kGraniteMoe, false, false, true}));
+  for (const auto& [name, gradient] : gradients) {
+    if (name.ends_with("put_linear.weight")) {
+      EXPECT_TRUE(gradient.narrow(0, 0, 3).any().item<bool>()) << name;
+      EXPECT_FALSE(gradient.narrow(0, 3, 3).any().item<bool>()) << name;
     }
   }
 }

@@ -21,6 +21,7 @@
 #include "engine/comm/shm/collectives.h"
 #include "engine/kernels/shape_memory.h"
 #include "engine/model/decoder.h"
+#include "engine/model/quantized_layers.h"
 #include "engine/model/status_error.h"
 #include "engine/optim/optimizer.h"
 #include "engine/shard/pipeline_schedule.h"
@@ -150,7 +151,9 @@ class Rehearsal {
       return parameter.defined() ? parameter.requires_grad_() : parameter;
     };
     const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan_.model_dir));
-    model_ = std::make_unique<Decoder>(config, source, place.part_of(config.num_layers));
+    QuantizedLayers quantized(config, quantization_of(plan_), shapes.weights(), parse_dtype(plan_.dtype), c10::kMeta);
+    model_ = std::make_unique<Decoder>(config, quantized.around(source), place.part_of(config.num_layers));
+    quantized.put_on(*model_);
     mapped_ = shapes.finish();
     loading_bytes_ = mapped_.machine_bytes(extent_.groups);
     apply_adapter(*model_, plan_, place.tensor);

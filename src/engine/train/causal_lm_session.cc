@@ -7,6 +7,7 @@
 #include <string>
 
 #include "architecture/model_config.h"
+#include "architecture/parameters.h"
 #include "base/text.h"
 #include "engine/adapter/trainable.h"
 #include "engine/kernels/memory.h"
@@ -45,7 +46,7 @@ void check_vocabulary(const data::TokenFile& rows, int64_t vocab_size) {
 
 /// A model with learned positions has none beyond them.
 void check_positions(int64_t longest, const ModelConfig& config) {
-  if (config.network == architecture::Network::kGptBigCode && longest > config.max_positions) {
+  if (architecture::LearnsPositions(config) && longest > config.max_positions) {
     throw StatusError(Status::InvalidArgument(
         fmt::format("the longest row has {} tokens, but the model has learned only {} positions (cut rows by a smaller "
                     "maximum length)",
@@ -87,6 +88,22 @@ std::unique_ptr<TokenBatches> open_batches(const job::TunePlan& plan, const Stra
   auto stream = std::make_unique<StreamedRows>(plan, options.batch_size * options.accumulation_steps * options.ranks);
   data::TokenFile longest = longest_rows(plan, stream->vocab_size());
   return std::make_unique<TokenBatches>(std::move(longest), options, std::move(stream));
+}
+
+/// What check_plan() cannot know: of a folder whose weights are quantised, what it asks where the plan has them so.
+void check_quantized(const job::TunePlan& plan, const ModelConfig& config) {
+  const architecture::Quantization& stored = config.quantization;
+  if (plan.quantize_bits > 0 && config.num_experts > 0) {
+    throw StatusError(Status::Unsupported("quantised experts are not supported yet: leave quantize_bits out"));
+  }
+  if (stored.bits == 0) {
+    return;
+  }
+  throw_if_error(job::CheckTrainsQuantised(plan));
+  if (plan.quantize_bits > 0) {
+    throw StatusError(Status::InvalidArgument(fmt::format(
+        "the weights in {} are quantised to {} bits already: leave quantize_bits out", plan.model_dir, stored.bits)));
+  }
 }
 
 /// Heads and features by the tensor ranks.
@@ -160,6 +177,7 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent ex
   do_on_all_ranks(session.world.get(), device, "read the rows in " + plan.tokens_file + plan.data_uri, [&] {
     session.batches = open_batches(plan, session.groups.get());
     const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
+    check_quantized(plan, config);
     check_vocabulary(session.batches->rows(), config.vocab_size);
     check_positions(longest_row(session.batches->rows(), plan), config);
     session.planned_steps =
@@ -195,8 +213,8 @@ void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c
   });
   do_on_all_ranks(session.world.get(), device, what, [&] {
     const ModelPart part = place.part_of(value_or_throw(architecture::ReadModelConfig(plan.model_dir)).num_layers);
-    session.model =
-        load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place.tensor, part, made);
+    session.model = load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place.tensor, part,
+                               made, quantization_of(plan));
     session.adapter = apply_adapter(*session.model, plan, place.tensor);
   });
 }
@@ -228,6 +246,10 @@ int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, Causa
 }
 
 }  // namespace
+
+architecture::Quantization quantization_of(const job::TunePlan& plan) {
+  return {.bits = plan.quantize_bits, .group_size = plan.quantize_group_size};
+}
 
 int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;

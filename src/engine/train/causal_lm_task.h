@@ -18,6 +18,7 @@ class CausalLmTask : public Task {
       : model_(model), pipeline_(pipeline), batches_(batches), device_(device), counts_(counts) {}
 
   TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
+  ReadAhead* read_ahead() override { return batches_.read_ahead(); }
 
  private:
   std::vector<at::Tensor> run(const TokenWindow& window, Updater& updater, bool always_backward, PhaseMeter& meter,

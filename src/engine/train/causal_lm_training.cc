@@ -54,16 +54,17 @@ class CausalLmTraining : public Training {
   const StrategyGroups* groups() const override { return session_.groups.get(); }
 
   job::Loaded loaded() const override {
-    return {.model_type = session_.model->model_type(),
-            .weights = session_.random_weights ? "random" : "file",
-            .parameters = session_.parameters,
-            .trainable_parameters = session_.trainable_parameters,
-            .rows = session_.batches->row_count(),
-            .planned_steps = session_.planned_steps,
-            .layers = session_.checkpointing.layers,
-            .checkpointed_layers = session_.checkpointing.checkpointed_layers,
-            .step_bytes = session_.checkpointing.step_bytes,
-            .available_bytes = session_.checkpointing.available_bytes};
+    return {
+        .model_type = session_.model->model_type(),
+        .weights = job::DescribeWeights(!session_.random_weights, session_.model->config().quantization.bits, plan_),
+        .parameters = session_.parameters,
+        .trainable_parameters = session_.trainable_parameters,
+        .rows = session_.batches->row_count(),
+        .planned_steps = session_.planned_steps,
+        .layers = session_.checkpointing.layers,
+        .checkpointed_layers = session_.checkpointing.checkpointed_layers,
+        .step_bytes = session_.checkpointing.step_bytes,
+        .available_bytes = session_.checkpointing.available_bytes};
   }
 
   job::Topology topology() override {

@@ -59,6 +59,8 @@ class ImageBatches {
 
   /// Images of the data set; 0: they are drawn.
   int64_t images() const { return set_ ? set_->images() : stream_ ? stream_->images() : 0; }
+  /// Null without a stream.
+  ReadAhead* read_ahead() { return stream_ ? &stream_->read_ahead() : nullptr; }
   /// What the stream has cost so far; nothing without one.
   std::optional<job::DataUse> data_use() const { return stream_ ? std::optional(stream_->use()) : std::nullopt; }
   /// Whole global batches in an epoch; 0 when images are drawn.

@@ -2,6 +2,7 @@
 
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,7 @@
 
 #include "base/text.h"
 #include "engine/train/failure.h"
+#include "engine/train/rank_agreement.h"
 
 namespace assay::engine {
 namespace {
@@ -108,6 +110,7 @@ class Loop {
     job::Step event;
     event.step = step_;
     event.learning_rate = parts_.schedule.learning_rate(options_.schedule_waits ? counted - skipped_ : counted);
+    await_samples(use);
     const StepReport report = train(event, use);
     event.seconds = MonotonicSeconds() - start;
     parts_.meter.end_step(start, event.seconds);
@@ -123,10 +126,29 @@ class Loop {
     return end;
   }
 
+  /// Where samples are read meanwhile, the ranks meet until each has its own: one whose shard comes late is waited for
+  /// here, and not in the first collective of the step, whose deadline is that of a rank that is lost.
+  void await_samples(StepUse& use) {
+    ReadAhead* samples = parts_.task.read_ahead();
+    if (samples == nullptr) {
+      return;
+    }
+    parts_.meter.measure_ahead("data", use.data, [&] {
+      const double late = samples->is_ready(step_) ? 0 : 1;
+      if (sum({late}, "ranks without the step's samples")[0] > 0) {
+        do_on_all_ranks(parts_.world, parts_.device, fmt::format("read the samples of step {}", step_),
+                        [&] { samples->await(step_); });
+      }
+    });
+  }
+
   StepReport train(job::Step& event, StepUse& use) {
     StepReport report;
     event.loss_scale = parts_.updater.loss_scale();
     const TaskStep made = parts_.task.train(step_, parts_.updater, parts_.meter, use, event);
+    if (made.updates && parts_.before_update) {
+      parts_.before_update();
+    }
     if (made.updates) {
       parts_.meter.measure_ahead("optimizer step", use.optimizer,
                                  [&] { parts_.updater.step(event.learning_rate, options_.max_grad_norm); });

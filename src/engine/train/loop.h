@@ -51,6 +51,8 @@ struct LoopParts {
   StepObserver& observer;
   Communicator* world;  ///< null: one rank
   c10::Device device;
+  /// Called before each update of the parameters. Empty: nobody.
+  std::function<void()> before_update = {};
   /// Called after each step that counts; `last`: no other will follow. Empty: nobody.
   std::function<void(const TrainingPosition& position, const job::Step& step, bool last)> between_steps = {};
 };

@@ -6,14 +6,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
+#include "engine/comm/shm/shm_communicator.h"
+#include "engine/comm/testing.h"
 #include "engine/train/causal_lm_task.h"
 #include "engine/train/failure.h"
 
@@ -84,7 +88,7 @@ struct LoopSetting {
   LoopOptions loop = {};
 };
 
-class LoopTest : public testing::Test {
+class LoopTest : public ::testing::Test {
  protected:
   /// Of the next train().
   std::unique_ptr<DeviceClock> clock_;
@@ -109,14 +113,16 @@ class LoopTest : public testing::Test {
     StopRule stop({.last_step = steps, .last_step_is_max_steps = true});
     PhaseMeter meter(c10::kCPU, std::move(clock_));
     recorder_.events.clear();
-    result_ = run_loop(setting.loop, {.task = task,
-                                      .updater = *updater,
-                                      .schedule = *schedule,
-                                      .stop = stop,
-                                      .meter = meter,
-                                      .observer = recorder_,
-                                      .world = nullptr,
-                                      .device = c10::kCPU});
+    result_ = run_loop(setting.loop,
+                       {.task = task,
+                        .updater = *updater,
+                        .schedule = *schedule,
+                        .stop = stop,
+                        .meter = meter,
+                        .observer = recorder_,
+                        .world = nullptr,
+                        .device = c10::kCPU,
+                        .before_update = [this] { before_updates_.push_back(model_.weight.detach().clone()); }});
     return recorder_.events;
   }
 
@@ -125,12 +131,22 @@ class LoopTest : public testing::Test {
   OneWeight model_;
   const char* schedule_ = "constant";
   LoopResult result_;
-  Recorder recorder_;  ///< of the last train(), also when it threw
+  std::vector<at::Tensor> before_updates_;  ///< the weight whenever one was foretold
+  Recorder recorder_;                       ///< of the last train(), also when it threw
 };
 
 const data::TokenRow kLong = {{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}};          // four supervised tokens
 const data::TokenRow kShort = {{1, 2}, {1, 2}};                           // one
 const data::TokenRow kSilent = {{1, 2, 3}, {kMasked, kMasked, kMasked}};  // none
+
+TEST_F(LoopTest, SaysWhenWeightsAreAboutToChange) {
+  train({kLong, kSilent, kShort}, {.batches = {.batch_size = 1}}, 3);
+  // Nothing bears loss in the second step, which updates nothing.
+  ASSERT_EQ(before_updates_.size(), 2U);
+  EXPECT_NEAR(before_updates_[0].item<float>(), 5.0, 1e-5);
+  EXPECT_NEAR(before_updates_[1].item<float>(), 4.5, 1e-5);
+  EXPECT_NEAR(weight(), 4.0, 1e-5);
+}
 
 TEST_F(LoopTest, DividesByTheSupervisedTokensOfTheWholeWindow) {
   const auto events = train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1);
@@ -215,7 +231,7 @@ TEST_F(LoopTest, GradientsThatAreNotFiniteStopTheTrainingBeforeTheUpdate) {
         train({kLong}, {.batches = {.batch_size = 1}}, steps);
         FAIL() << "went on with a gradient of " << factor;
       } catch (const Diverged& error) {
-        EXPECT_THAT(error.what(), testing::StartsWith("the gradient norm of step 1 is "));
+        EXPECT_THAT(error.what(), ::testing::StartsWith("the gradient norm of step 1 is "));
       }
       ASSERT_EQ(recorder_.events.size(), 1u) << "the step is told of";
       EXPECT_EQ(recorder_.events[0].loss, 5.0);
@@ -229,7 +245,7 @@ TEST_F(LoopTest, GradientsThatAreNotFiniteStopTheTrainingBeforeTheUpdate) {
 TEST_F(LoopTest, TheModelKnowsTheGradientThatBackwardBrings) {
   LossScaler scaler({.initial = 1024});
   train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1, &scaler);
-  EXPECT_THAT(model_.gradients, testing::ElementsAre(1024.0 / 5, 1024.0 / 5));
+  EXPECT_THAT(model_.gradients, ::testing::ElementsAre(1024.0 / 5, 1024.0 / 5));
 }
 
 TEST_F(LoopTest, AScaleChangesNothingElse) {
@@ -248,7 +264,7 @@ TEST_F(LoopTest, ALossThatIsNoNumberStopsTheTrainingAndIsNamed) {
       train({kLong}, {.batches = {.batch_size = 1}}, 2, with);
       FAIL() << "a loss that is NaN went on";
     } catch (const Diverged& error) {
-      EXPECT_THAT(error.what(), testing::StartsWith("the loss of step 1 is nan: training stopped"));
+      EXPECT_THAT(error.what(), ::testing::StartsWith("the loss of step 1 is nan: training stopped"));
     }
   }
 }
@@ -286,16 +302,76 @@ TEST_F(LoopTest, TheHostReadsNothingOfAStepBeforeAllOfItIsLaunched) {
     log.clear();
     clock_ = std::make_unique<WaitedForClock>(log);
     train({kLong, kShort}, {.batches = {.batch_size = 1, .accumulation_steps = 2}}, 1, with);
-    ASSERT_THAT(log, testing::SizeIs(testing::Gt(1u))) << "the hook notes what is read of the step's outcome";
+    ASSERT_THAT(log, ::testing::SizeIs(::testing::Gt(1u))) << "the hook notes what is read of the step's outcome";
     EXPECT_EQ(log.front(), "settle");
     EXPECT_EQ(std::ranges::count(log, "settle"), 1);
   }
   at::removeCallback(hook);
 }
 
+/// Samples of which one rank's come late, in one step.
+class LateSamples : public ReadAhead {
+ public:
+  LateSamples(int64_t late_step, std::chrono::duration<double> delay) : late_step_(late_step), delay_(delay) {}
+
+  bool is_ready(int64_t step) const override { return step != late_step_; }
+  void await(int64_t step) override {
+    if (!is_ready(step)) {
+      std::this_thread::sleep_for(delay_);
+      late_step_ = 0;
+    }
+  }
+
+ private:
+  int64_t late_step_;
+  std::chrono::duration<double> delay_;
+};
+
+class StreamingTask : public Task {
+ public:
+  explicit StreamingTask(LateSamples& samples) : samples_(samples) {}
+
+  ReadAhead* read_ahead() override { return &samples_; }
+  TaskStep train(int64_t step, Updater&, PhaseMeter&, StepUse&, job::Step& event) override {
+    EXPECT_TRUE(samples_.is_ready(step));
+    event.samples = 1;
+    return {.updates = false};
+  }
+
+ private:
+  LateSamples& samples_;
+};
+
+TEST_F(LoopTest, ARankWhoseSamplesComeLateIsWaitedForBeyondADeadline) {
+  constexpr double kDeadlineSeconds = 1;
+  const auto group = make_thread_group(2, {.deadline_seconds = kDeadlineSeconds});
+  testing::run_ranks(group, [&](Communicator& world) {
+    LateSamples samples(world.rank() == 1 ? 2 : 0, std::chrono::duration<double>(3 * kDeadlineSeconds));
+    StreamingTask task(samples);
+    OneWeight model;
+    const auto optimizer = make_optimizer("sgd", model.parameters(), {});
+    const auto updater = make_local_updater(*optimizer, {model.weight}, nullptr);
+    const auto schedule = Schedule::create("constant", 0.5, 0, 3);
+    StopRule stop({.last_step = 3, .last_step_is_max_steps = true});
+    PhaseMeter meter(c10::kCPU);
+    Recorder recorder;
+    const LoopOptions options;
+    run_loop(options, {.task = task,
+                       .updater = *updater,
+                       .schedule = *schedule,
+                       .stop = stop,
+                       .meter = meter,
+                       .observer = recorder,
+                       .world = &world,
+                       .device = c10::kCPU});
+    ASSERT_EQ(recorder.events.size(), 3U);
+    EXPECT_EQ(recorder.events[1].samples, 2) << "of both ranks";
+  });
+}
+
 TEST_F(LoopTest, CutsRowsToTheMaximumLength) {
   train({kLong, kShort}, {.batches = {.batch_size = 2, .max_length = 3}}, 1);
-  EXPECT_THAT(model_.batch_tokens, testing::ElementsAre(5));
+  EXPECT_THAT(model_.batch_tokens, ::testing::ElementsAre(5));
 }
 
 }  // namespace

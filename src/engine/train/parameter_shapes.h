@@ -51,6 +51,9 @@ class ParameterShapes {
   /// Undefined: the rank has nothing of it.
   at::Tensor operator()(const ParameterSpec& spec);
 
+  /// Null: the folder has none.
+  Weights* weights() { return maker_.weights(); }
+
   /// Lets go of all that the parameters do not hold.
   MappedShapes finish();
 

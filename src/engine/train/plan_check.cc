@@ -71,6 +71,7 @@ Status check_plan(const job::TunePlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_choice("method", plan.method, {"full", "lora", "prompt"}));
   ASSAY_RETURN_IF_ERROR(check_choice("save", plan.save, {"none", "final"}));
   ASSAY_RETURN_IF_ERROR(check_optimizer_name(plan.optimizer));
+  ASSAY_RETURN_IF_ERROR(job::CheckQuantization(plan));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   constexpr int64_t kAnySteps = 1;
   ASSAY_RETURN_IF_ERROR(

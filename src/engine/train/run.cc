@@ -218,6 +218,7 @@ class Run {
                                              .observer = reporter,
                                              .world = groups == nullptr ? nullptr : &groups->world(),
                                              .device = device_,
+                                             .before_update = before_update(),
                                              .between_steps = between_steps()});
     if (std::optional<job::DataUse> use = training.data_use()) {
       use->rank = environment_->rank;
@@ -251,6 +252,10 @@ class Run {
       }
       throw;
     }
+  }
+
+  std::function<void()> before_update() {
+    return checkpoints_ ? [this] { checkpoints_->await_copy(); } : std::function<void()>();
   }
 
   std::function<void(const TrainingPosition&, const job::Step&, bool)> between_steps() {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -13,6 +14,8 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/find.h"
+#include "checkpoint/verify.h"
 #include "engine/checkpoint/read_training.h"
 #include "engine/model/status_error.h"
 #include "engine/train/rank_agreement.h"
@@ -25,6 +28,8 @@ namespace {
 constexpr double kLeftoverSeconds = 3600;
 /// What goes on beside the training may take its time before anybody is told.
 constexpr double kBackgroundNoticeSeconds = 60;
+constexpr char kYes[] = "yes";
+constexpr char kNo[] = "no";
 
 checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
   checkpoint::RetentionOptions keep;
@@ -38,11 +43,12 @@ checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
-    : parts_(std::move(parts)), output_(parts_.plan.output_dir, &is_given_up_, parts_.observer) {
+    : parts_(std::move(parts)),
+      output_(parts_.plan.output_dir, {.cancel = &is_given_up_, .observer = parts_.observer}) {
   if (parts_.plan.local_dir.empty()) {
     return;
   }
-  local_.emplace(parts_.plan.local_dir, &is_given_up_);
+  local_.emplace(parts_.plan.local_dir, FolderOptions{.cancel = &is_given_up_});
   if (!local_->is_local() || !parts_.is_one_machine) {
     throw AgreedError(Status::InvalidArgument(fmt::format(
         "{}: checkpoints are written to a folder first where all ranks share one machine and it is on its disks (leave "
@@ -58,6 +64,7 @@ CheckpointRanks RunCheckpoints::ranks() {
             Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
                               .slack_seconds = most > 0 ? parts_.plan.timeout_seconds : 0,
                               .most_work = most,
+                              .yields = is_background,
                               .give_up = [this] { is_given_up_ = true; }};
             return std::make_unique<SharedWork>(parts_.world, parts_.device, what, std::move(work),
                                                 std::move(patience));
@@ -68,49 +75,94 @@ std::vector<const RunFolder*> RunCheckpoints::folders() const {
   return local_ ? std::vector<const RunFolder*>{&output_, &*local_} : std::vector<const RunFolder*>{&output_};
 }
 
-TrainingPosition RunCheckpoints::begin() {
+std::vector<RunCheckpoints::Standing> RunCheckpoints::look(std::set<int64_t>& damaged_steps) {
   const CheckpointRanks all = ranks();
-  nlohmann::json found = {{"step", 0}, {"local", false}, {"output_step", 0}};
-  std::set<int64_t> damaged_steps;
+  std::vector<std::pair<int64_t, bool>> standing;
   all.together("look for checkpoints in " + first_folder().uri(), [&] {
     for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
-      const RunFolder::Standing standing = folder->look();
-      damaged_steps.insert(standing.damaged_steps.begin(), standing.damaged_steps.end());
-      if (standing.last_step().value_or(0) >= found["step"].get<int64_t>()) {
-        found["step"] = standing.last_step().value_or(0);
-        found["local"] = folder != &output_;
+      const RunFolder::Standing in_folder = folder->look();
+      damaged_steps.insert(in_folder.damaged_steps.begin(), in_folder.damaged_steps.end());
+      for (const int64_t step : in_folder.steps) {
+        standing.emplace_back(step, folder != &output_);
       }
-      if (folder == &output_) {
-        found["output_step"] = standing.last_step().value_or(0);
-      }
-      if (!standing.has_damaged) {
+      if (!in_folder.has_damaged) {
         folder->sweep(kLeftoverSeconds);
       }
     }
   });
+  std::ranges::sort(standing, std::greater());
   // Lists are the first rank's to believe: others may see less of what was just written.
-  found = nlohmann::json::parse(all.tell(DumpJson(found), "the last checkpoint").front());
-  saver_.emplace(first_folder(), all,
+  const nlohmann::json own = standing;
+  std::vector<Standing> agreed;
+  for (const auto& [step, is_local] : nlohmann::json::parse(all.tell(DumpJson(own), "the checkpoints").front())
+                                          .get<std::vector<std::pair<int64_t, bool>>>()) {
+    agreed.push_back({step, is_local});
+  }
+  return agreed;
+}
+
+TrainingPosition RunCheckpoints::begin() {
+  std::set<int64_t> damaged_steps;
+  std::vector<Standing> standing = look(damaged_steps);
+  TrainingPosition position;
+  if (!standing.empty()) {
+    if (!parts_.plan.resume) {
+      throw AgreedError(Status::InvalidArgument(fmt::format(
+          "{} holds the checkpoint of step {} of a run: --resume goes on from there, a new run needs another folder",
+          folder_of(standing.front()).uri(), standing.front().step)));
+    }
+    position = resume_from(standing, damaged_steps);
+  }
+  saver_.emplace(first_folder(), ranks(),
                  TrainingSaverOptions{.copies = parts_.plan.checkpoint_writer == kWriterThatCopies,
-                                      .replaced_steps = damaged_steps,
+                                      .replaced_steps = std::move(damaged_steps),
                                       .second = local_ ? &output_ : nullptr,
                                       .keep = retention_of(parts_.plan)});
-  const int64_t step = found.at("step");
-  if (step == 0) {
-    return {};
-  }
-  const RunFolder& folder = found.at("local").get<bool>() ? *local_ : output_;
-  if (!parts_.plan.resume) {
-    throw AgreedError(Status::InvalidArgument(fmt::format(
-        "{} holds the checkpoint of step {} of a run: --resume goes on from there, a new run needs another folder",
-        folder.uri(), step)));
-  }
-  const TrainingPosition position = resume(folder.place_of(step));
-  if (found.at("output_step").get<int64_t>() < step) {
+  // Of one step in both folders the local one comes first.
+  const bool is_copied = standing.size() > 1 && standing[1].step == standing[0].step;
+  if (!standing.empty() && standing.front().is_local && !is_copied) {
     stall_seconds_ = 0;
-    saver_->begin_copy(step);
+    saver_->begin_copy(standing.front().step);
   }
   return position;
+}
+
+TrainingPosition RunCheckpoints::resume_from(std::vector<Standing>& standing, std::set<int64_t>& damaged_steps) {
+  while (true) {
+    const checkpoint::Place place = folder_of(standing.front()).place_of(standing.front().step);
+    try {
+      return resume(place);
+    } catch (const StatusError& error) {
+      if (standing.size() == 1 || !is_damaged(place, error.status())) {
+        throw;
+      }
+    }
+    damaged_steps.insert(standing.front().step);
+    standing.erase(standing.begin());
+  }
+}
+
+bool RunCheckpoints::is_damaged(const checkpoint::Place& place, const Status& failure) {
+  const CheckpointRanks all = ranks();
+  // Each rank reads bytes of its own: those that read well have no more than the word of one that did not.
+  const bool is_of_bytes = failure.code() == ErrorCode::kIo;
+  if (std::ranges::count(all.tell(is_of_bytes ? kYes : kNo, "whether bytes could not be read"), kYes) == 0) {
+    return false;
+  }
+  std::string damage;
+  all.together("verify " + place.uri(), [&] {
+    if (!all.is_first()) {
+      return;
+    }
+    const auto found = value_or_throw(checkpoint::FindCheckpoint(place));
+    const std::vector<std::string> damages =
+        found ? value_or_throw(checkpoint::Verify(*found, {}, /*most=*/1)).damages : std::vector<std::string>();
+    damage = damages.empty() ? "" : damages.front();
+  });
+  if (!damage.empty()) {
+    fmt::print(stderr, "assay-worker: {} is passed over: {}\n", place.uri(), damage);
+  }
+  return !all.tell(damage, "whether it is damaged").front().empty();
 }
 
 TrainingPosition RunCheckpoints::resume(const checkpoint::Place& place) {
@@ -130,6 +182,7 @@ TrainingPosition RunCheckpoints::resume(const checkpoint::Place& place) {
 }
 
 void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step& step, bool last) {
+  await_copy();  // of a step that updated nothing
   if (saver_->is_under_way()) {
     if (const std::optional<SavedTraining> saved = saver_->advance()) {
       report(*saved);
@@ -149,6 +202,7 @@ void RunCheckpoints::save(const TrainingPosition& position, const job::Step& ste
   finish();
   TrainingState state{.position = position,
                       .learning_rate = step.learning_rate,
+                      .optimizer_name = parts_.plan.optimizer,
                       .optimizer = parts_.training.optimizer_options(),
                       .metrics = {{"loss", step.loss}},
                       .run = parts_.settings};
@@ -168,6 +222,16 @@ void RunCheckpoints::save(const TrainingPosition& position, const job::Step& ste
   if (!copies && !local_) {
     report(saver_->finish());
   }
+}
+
+void RunCheckpoints::await_copy() {
+  if (!saver_->is_copying()) {
+    return;
+  }
+  // No phase of its own, at whose end a device would be waited for.
+  const double begin = MonotonicSeconds();
+  saver_->await_copy();
+  stall_seconds_ += MonotonicSeconds() - begin;
 }
 
 void RunCheckpoints::finish() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ class RunCheckpoints {
   /// this run can go on from.
   TrainingPosition begin();
 
+  /// Called before each update of what is trained: a copy of that may still be under way.
+  void await_copy();
   /// Saves where it is time, and brings on what is being saved. After the last step all is saved.
   void step_over(const TrainingPosition& position, const job::Step& step, bool last);
 
@@ -60,6 +63,20 @@ class RunCheckpoints {
   CheckpointRanks ranks();
   const RunFolder& first_folder() const { return local_ ? *local_ : output_; }
   std::vector<const RunFolder*> folders() const;
+
+  /// A checkpoint of the run that is whole, as far as names and sizes tell.
+  struct Standing {
+    int64_t step = 0;
+    bool is_local = false;
+  };
+  const RunFolder& folder_of(const Standing& standing) const { return standing.is_local ? *local_ : output_; }
+  /// Those that stand, the last first, and adds to `damaged_steps`. All ranks get the same.
+  std::vector<Standing> look(std::set<int64_t>& damaged_steps);
+  /// Takes the state of the first of `standing` whose bytes are whole. Those before it are erased, and their steps
+  /// added to `damaged_steps`.
+  TrainingPosition resume_from(std::vector<Standing>& standing, std::set<int64_t>& damaged_steps);
+  /// Whether bytes of what could not be read for `failure` are damaged. All ranks get the same.
+  bool is_damaged(const checkpoint::Place& place, const Status& failure);
   TrainingPosition resume(const checkpoint::Place& place);
   void save(const TrainingPosition& position, const job::Step& step);
   void report(const SavedTraining& saved);

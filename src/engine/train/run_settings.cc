@@ -28,7 +28,8 @@ std::string adapter_of(const job::TunePlan& plan) {
   if (!folder.empty()) {
     return fingerprint_of_file(folder + "/adapter_config.json");
   }
-  return plan.method == "lora" ? fmt::format("rank {}, alpha {}, dropout {} on {}", plan.lora.rank, plan.lora.alpha,
+  return plan.method == "lora" ? fmt::format("rank {}{}, alpha {}, dropout {} on {}", plan.lora.rank,
+                                             plan.lora.use_rslora ? " (stabilised)" : "", plan.lora.alpha,
                                              plan.lora.dropout, Join(plan.lora.target_modules, " "))
                                : fmt::format("prompt of {}", plan.prompt.length);
 }
@@ -68,6 +69,9 @@ Settings settings_of(const job::TunePlan& plan) {
   } else {
     settings["the base model"] = fingerprint_of_model(plan.model_dir);
     settings["the adapter"] = adapter_of(plan);
+    if (plan.quantize_bits > 0) {
+      settings["weights of"] = fmt::format("{} bits in groups of {}", plan.quantize_bits, plan.quantize_group_size);
+    }
   }
   return settings;
 }

@@ -29,6 +29,7 @@ class StreamedImages {
   /// Those of this rank in step `step` (from 1), as StreamedSteps::of_step().
   std::vector<StreamedImage> images_of(int64_t step) { return steps_.of_step(step); }
   job::DataUse use() const { return steps_.use(); }
+  ReadAhead& read_ahead() { return steps_; }
 
  private:
   Result<StreamedImage> decode(const shards::StreamedSample& sample) const;

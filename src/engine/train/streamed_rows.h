@@ -27,6 +27,7 @@ class StreamedRows {
   /// Those of step `step` (from 1), as StreamedSteps::of_step().
   std::vector<data::TokenRow> rows_of(int64_t step) { return steps_.of_step(step); }
   job::DataUse use() const { return steps_.use(); }
+  ReadAhead& read_ahead() { return steps_; }
 
  private:
   Result<data::TokenRow> encode(const shards::StreamedSample& sample) const;

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "base/thread_cpu.h"
 #include "engine/model/status_error.h"
+#include "engine/train/read_ahead.h"
 #include "engine/train/streamed_source.h"
 
 namespace assay::engine {
@@ -21,18 +22,20 @@ namespace assay::engine {
 /// Which samples a step has follows from its number alone. Not safe to use from two threads; one of its own reads, and
 /// makes a `Sample` of each.
 template <typename Sample>
-class StreamedSteps {
+class StreamedSteps : public ReadAhead {
  public:
   using Make = std::function<Result<Sample>(const shards::StreamedSample&)>;
 
   StreamedSteps(StreamedSource source, Make make) : source_(std::move(source)), make_(std::move(make)) {}
-  ~StreamedSteps() { end(); }
+  ~StreamedSteps() override { end(); }
   StreamedSteps(const StreamedSteps&) = delete;
   StreamedSteps& operator=(const StreamedSteps&) = delete;
 
   const StreamedSource& source() const { return source_; }
   /// Reads ahead from `step` (from 1) on, before it is asked for. Throws StatusError.
   void begin(int64_t step);
+  bool is_ready(int64_t step) const override;
+  void await(int64_t step) override;
   /// This rank's samples of step `step`: at once of the step behind the last one, if they were read meanwhile; any
   /// other begins the reading anew. Throws StatusError naming the sample that cannot be used, or the shard that is lost
   /// or damaged.
@@ -88,12 +91,24 @@ void StreamedSteps<Sample>::end() {
 }
 
 template <typename Sample>
-std::vector<Sample> StreamedSteps<Sample>::of_step(int64_t step) {
+bool StreamedSteps<Sample>::is_ready(int64_t step) const {
+  const std::lock_guard lock(mutex_);
+  return step == next_step_ && !ready_.empty();
+}
+
+template <typename Sample>
+void StreamedSteps<Sample>::await(int64_t step) {
   if (step != next_step_) {
     begin(step);
   }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return !ready_.empty(); });
+}
+
+template <typename Sample>
+std::vector<Sample> StreamedSteps<Sample>::of_step(int64_t step) {
+  await(step);
+  const std::lock_guard lock(mutex_);
   throw_if_error(ready_.front().status());
   std::vector<Sample> samples = *std::move(ready_.front());
   ready_.pop_front();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/train/phase_meter.h"
+#include "engine/train/read_ahead.h"
 #include "engine/train/updater.h"
 #include "job/event.h"
 
@@ -38,6 +39,9 @@ class Task {
   /// this rank's share of the step's loss; event's counts become those of its rows: both are summed over all ranks.
   /// Does not wait for a device: `use` is complete after meter.settle().
   virtual TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) = 0;
+
+  /// What reads the samples of train(); null, on all ranks alike: they are there.
+  virtual ReadAhead* read_ahead() { return nullptr; }
 
   /// Called after each step: `counted` of those that count were made.
   virtual void step_over(int64_t /*step*/, int64_t /*counted*/, PhaseMeter& /*meter*/) {}

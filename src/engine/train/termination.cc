@@ -32,6 +32,9 @@ void TerminationWatcher::wait_for_signal() {
   int signal = 0;
   sigwait(&signals, &signal);
   const auto lock = defer();
+  if (last_work_) {
+    last_work_();
+  }
   job::Ended ended;
   ended.kind = job::EndKind::kError;
   ended.reason = fmt::format("interrupted by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");

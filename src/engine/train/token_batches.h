@@ -45,6 +45,8 @@ class TokenBatches {
   const data::TokenFile& rows() const { return rows_; }
   int64_t row_count() const { return stream_ ? stream_->rows() : rows_.rows(); }
   int64_t steps_per_epoch() const { return stream_ ? stream_->steps_per_epoch() : order_.steps_per_epoch(); }
+  /// Null without a stream.
+  ReadAhead* read_ahead() { return stream_ ? &stream_->read_ahead() : nullptr; }
   /// What the stream has cost so far; nothing without one.
   std::optional<job::DataUse> data_use() const { return stream_ ? std::optional(stream_->use()) : std::nullopt; }
   /// Of step `step` (from 1), of a stream the one behind the last: all ranks' together are the window that one rank

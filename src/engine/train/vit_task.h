@@ -18,6 +18,7 @@ class VitTask : public Task {
       : plan_(plan), session_(session), events_(events), device_(device) {}
 
   TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
+  ReadAhead* read_ahead() override { return session_.batches->read_ahead(); }
   void step_over(int64_t step, int64_t counted, PhaseMeter& meter) override;
 
  private:

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "base/files.h"
+#include "base/json.h"
 #include "base/text.h"
 #include "experiment/measured_values.h"
 #include "experiment/property_spec.h"
@@ -54,7 +57,7 @@ std::vector<CheckpointProperty> SharedProperties(const std::vector<CheckpointCli
       {ClientProperty(clients), &CheckpointField<&job::CheckpointPlan::client>},
       {NameOrPath(Required("uri", Domain::AnyText(),
                            "a folder, or the prefix of a bucket (s3://...), reached as the environment says; what is "
-                           "saved goes below it, into checkpoint-benchmark/"),
+                           "saved goes below it, into checkpoint-benchmark/CLIENT/ and a folder of the point's own"),
                   &IsNameOfBucket),
        &CheckpointField<&job::CheckpointPlan::output_dir>},
       {As({.label = "operation", .stands_alone = true},
@@ -106,6 +109,12 @@ void FollowProtocol(const space::Entity& point, const std::string& repeats, job:
   plan.repeats = protocol == "mlperf" ? 10 : IntegerOf(point, repeats);
 }
 
+/// Points that are measured at the same time remove nothing of each other's; the same one finds what it left.
+std::string NameOfFolder(const job::CheckpointPlan& plan) {
+  constexpr size_t kDigits = 8;
+  return Sha256Hex(DumpJson(ToJson(plan))).substr(0, kDigits);
+}
+
 }  // namespace
 
 CheckpointExperiment::CheckpointExperiment(CheckpointDefinition definition)
@@ -120,6 +129,10 @@ const CheckpointClient& CheckpointExperiment::ClientOf(const space::Entity& poin
 Result<job::CheckpointPlan> CheckpointExperiment::PlanOf(const space::Entity& point, const PlanContext& context) const {
   job::CheckpointPlan plan;
   ASSAY_RETURN_IF_ERROR(TakeAll(CheckpointProperties(definition_), point, plan));
+  // Libraries take a path as it is.
+  if (constexpr std::string_view kFile = "file://"; plan.output_dir.starts_with(kFile)) {
+    plan.output_dir.erase(0, kFile.size());
+  }
   while (plan.output_dir.size() > 1 && plan.output_dir.ends_with('/')) {
     plan.output_dir.pop_back();
   }
@@ -130,6 +143,7 @@ Result<job::CheckpointPlan> CheckpointExperiment::PlanOf(const space::Entity& po
   if (ClientOf(point).is_ours) {
     plan.checkpoint_writer = plan.client.ends_with("-async") ? "async" : "sync";
   }
+  plan.output_dir += "/" + NameOfFolder(plan);
   return plan;
 }
 
@@ -141,10 +155,9 @@ Verdict CheckpointExperiment::Check(const space::Entity& point) const {
                         client.in_buckets ? "it knows s3:// alone" : "it knows folders alone")};
   }
   if (!IsBucket(uri) && !client.on_disk) {
-    return {fmt::format("client {} knows s3:// alone: {} is a folder", client.name, uri)};
-  }
-  if (client.is_ours && point.at("sync_files") == Value(false)) {
-    return {fmt::format("client {} always writes files through: leave sync_files out", client.name)};
+    return {client.is_ours ? fmt::format("client {} is one connection to a bucket: {} is a folder, for client assay",
+                                         client.name, uri)
+                           : fmt::format("client {} knows s3:// alone: {} is a folder", client.name, uri)};
   }
   if (TextOf(point, "protocol") != "published" && point.at("sync_files") == Value(false)) {
     return {"sync_files False is what protocol published has: a save that no disk has yet is no checkpoint"};

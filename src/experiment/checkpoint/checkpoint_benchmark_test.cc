@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
+
 #include "experiment/testing.h"
 #include "space/number.h"
 
@@ -10,6 +12,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::StartsWith;
 
 constexpr char kSharded[] = "checkpoint_sharded_benchmark-v1.0.0";
 constexpr char kSingle[] = "checkpoint_single_benchmark-v1.0.0";
@@ -43,7 +47,7 @@ std::string RefusalOf(const char* id, const space::Entity& changes) {
 TEST(CheckpointBenchmarkTest, APointBecomesAPlan) {
   const job::CheckpointPlan plan =
       PlanOf(kSharded, {{"thread_count", int64_t{3}}, {"suffix", std::string("a")}, {"epochs", int64_t{6}}});
-  EXPECT_EQ(plan.output_dir, "/somewhere/runs/checkpoint-benchmark/assay/a");
+  EXPECT_THAT(plan.output_dir, MatchesRegex("/somewhere/runs/checkpoint-benchmark/assay/a/[0-9a-f]{8}"));
   EXPECT_EQ(plan.number_ranks, 2);
   EXPECT_EQ(plan.files_per_rank, 3);
   EXPECT_EQ(plan.repeats, 6);
@@ -51,7 +55,8 @@ TEST(CheckpointBenchmarkTest, APointBecomesAPlan) {
   EXPECT_EQ(plan.tensors.front(), "embed_tokens.weight 50432x64");
   EXPECT_TRUE(job::CheckCheckpointPlan(plan).ok());
   EXPECT_EQ(PlanOf(kSharded, {{"client", std::string("assay-async")}}).checkpoint_writer, "async");
-  const job::CheckpointPlan single = PlanOf(kSingle, {{"client", std::string("assay-stream")}});
+  const job::CheckpointPlan single =
+      PlanOf(kSingle, {{"client", std::string("assay-stream")}, {"uri", std::string("gs://b/p")}});
   EXPECT_EQ(single.format, "ckpt");
   EXPECT_EQ(single.layers, 10);
   EXPECT_EQ(single.streams, 1);
@@ -82,10 +87,30 @@ TEST(CheckpointBenchmarkTest, TheProtocolSaysWhatIsSyncedAndCold) {
   EXPECT_TRUE(PlanOf(kSharded).sync_files);
   EXPECT_TRUE(PlanOf(kSharded).clear_cache);
   EXPECT_FALSE(PlanOf(kSharded, {{"clear_cache", false}}).clear_cache);
-  const job::CheckpointPlan theirs = PlanOf(kSharded, {{"client", std::string("torch")}, {"protocol", published}});
-  EXPECT_FALSE(theirs.sync_files);
-  EXPECT_FALSE(theirs.clear_cache);
+  for (const char* client : {"assay", "torch"}) {
+    const job::CheckpointPlan plan = PlanOf(kSharded, {{"client", std::string(client)}, {"protocol", published}});
+    EXPECT_FALSE(plan.sync_files);
+    EXPECT_FALSE(plan.clear_cache);
+  }
   EXPECT_EQ(PlanOf(kSingle, {{"protocol", std::string("mlperf")}}).repeats, 10);
+}
+
+TEST(CheckpointBenchmarkTest, AFolderIsAPathHoweverItIsNamed) {
+  const auto folder_of = [](const char* uri) { return PlanOf(kSharded, {{"uri", std::string(uri)}}).output_dir; };
+  EXPECT_EQ(folder_of("file:///data/runs/"), folder_of("/data/runs"));
+  EXPECT_THAT(folder_of("file:///data/runs/"), StartsWith("/data/runs/checkpoint-benchmark/assay/"));
+}
+
+TEST(CheckpointBenchmarkTest, EachPointHasAFolderOfItsOwn) {
+  const space::Entity others[] = {{{"world_size", int64_t{1}}},
+                                  {{"model", std::string("L270m")}},
+                                  {{"operation", std::string("load")}},
+                                  {{"seed", int64_t{1}}}};
+  std::set<std::string> folders = {PlanOf(kSharded).output_dir};
+  EXPECT_TRUE(folders.contains(PlanOf(kSharded).output_dir));
+  for (const space::Entity& other : others) {
+    EXPECT_TRUE(folders.insert(PlanOf(kSharded, other).output_dir).second);
+  }
 }
 
 TEST(CheckpointBenchmarkTest, RulesNameWhatCannotBe) {
@@ -96,9 +121,11 @@ TEST(CheckpointBenchmarkTest, RulesNameWhatCannotBe) {
   EXPECT_THAT(RefusalOf(kSharded, {{"client", std::string("s3torchconnector")}}), HasSubstr("is a folder"));
   EXPECT_THAT(RefusalOf(kSharded, {{"client", std::string("fsspec")}, {"uri", std::string("gs://b/p")}}),
               HasSubstr("s3:// alone"));
-  EXPECT_THAT(RefusalOf(kSharded, {{"sync_files", false}}), HasSubstr("always writes files through"));
+  EXPECT_THAT(RefusalOf(kSharded, {{"sync_files", false}}), HasSubstr("no checkpoint"));
   EXPECT_THAT(RefusalOf(kSharded, {{"client", std::string("torch")}, {"sync_files", false}}),
               HasSubstr("no checkpoint"));
+  EXPECT_THAT(RefusalOf(kSingle, {{"client", std::string("assay-stream")}}), HasSubstr("for client assay"));
+  EXPECT_EQ(RefusalOf(kSingle, {{"client", std::string("assay-stream")}, {"uri", std::string("gs://b/p")}}), "");
   EXPECT_THAT(RefusalOf(kSharded, {{"storage", std::string("s3")}}), HasSubstr("uri names disk"));
 }
 
@@ -166,6 +193,35 @@ TEST(CheckpointBenchmarkTest, SpansHoldAllRanks) {
   EXPECT_DOUBLE_EQ(value("cpu_seconds_per_gib"), 2);
   EXPECT_DOUBLE_EQ(value("memory_beyond_bytes"), 20);
   EXPECT_FALSE(measured->properties.contains("span_seconds_ci_low"));
+}
+
+TEST(CheckpointBenchmarkTest, RequestsAreOfOneRepeatAndLeftOutWhereARankDoesNotTell) {
+  const space::Entity point = PointOf(kSharded, {{"epochs", int64_t{2}}});
+  const RunPlan plan = Named(kSharded).Plan(point, {.share_dir = "/share"}).value();
+  job::RunRecord record = TwoRanks();
+  const auto properties = [&] {
+    return Named(kSharded).Measure(point, plan, std::span(&record, 1)).value().properties;
+  };
+  EXPECT_FALSE(properties().contains("read_requests"));
+  for (job::Event& event : record.events) {
+    auto& transfer = std::get<job::CheckpointTransfer>(event);
+    transfer.read_requests = 3;
+    transfer.write_requests = 10 * transfer.repeat;
+    transfer.retries = transfer.rank;
+  }
+  EXPECT_DOUBLE_EQ(*space::NumberOf(properties().at("read_requests")), 6);
+  EXPECT_DOUBLE_EQ(*space::NumberOf(properties().at("write_requests")), 30);
+  EXPECT_DOUBLE_EQ(*space::NumberOf(properties().at("retries")), 2);
+}
+
+TEST(CheckpointBenchmarkTest, MemoryThatTheSystemDoesNotTellIsLeftOut) {
+  const space::Entity point = PointOf(kSharded, {{"epochs", int64_t{2}}});
+  const RunPlan plan = Named(kSharded).Plan(point, {.share_dir = "/share"}).value();
+  job::RunRecord record = TwoRanks();
+  std::get<job::CheckpointTransfer>(record.events.front()).beyond_bytes = -1;
+  const Result<Measured> measured = Named(kSharded).Measure(point, plan, std::span(&record, 1));
+  ASSERT_TRUE(measured.ok()) << measured.status().message();
+  EXPECT_FALSE(measured->properties.contains("memory_beyond_bytes"));
 }
 
 TEST(CheckpointBenchmarkTest, NothingIsMeasuredThatNobodyCompared) {

@@ -99,9 +99,13 @@ std::vector<CheckpointProperty> ShardedProperties() {
                            "of the ranks' process group; clients of this program share memory instead"),
                   {std::string("gloo")})},
       {Optional("epochs", Integers(1, 1001), int64_t{4}, "saves or loads that are measured")},
-      {Own(Optional("prefix_strategy", Texts({"default", "binary", "hex"}), std::string("default"),
-                    "how s3torchconnector names the files of ranks")),
+      {Own(Optional("prefix_strategy", space::Domain::AnyText(), std::string("default"),
+                    "how s3torchconnector names the files of ranks: default, binary, hex, or names with commas, which "
+                    "ranks take in turn")),
        &CheckpointField<&job::CheckpointPlan::prefix>},
+      {Own(Optional("prefix_epoch", Integers(-1, int64_t{1} << 31), int64_t{-1},
+                    "an epoch's number behind the prefix in those names; -1: none")),
+       &CheckpointField<&job::CheckpointPlan::prefix_epoch>},
       {Own(Optional("profile", space::Domain::AnyText(), std::string("same-region-s3"),
                     "of client modelled: what the store and its network allow, a file or a name as of assay object "
                     "serve; its total is that of a machine"))},

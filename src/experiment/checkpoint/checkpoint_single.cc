@@ -97,7 +97,7 @@ const Experiment& CheckpointSingleBenchmark() {
       {.id = "checkpoint_single_benchmark-v1.0.0",
        .description = "Time, memory and processors of a Lightning checkpoint in one file, to disks and buckets",
        .clients = {{"assay", true, true, true},
-                   {"assay-stream", true, true, true},
+                   {"assay-stream", false, true, true},
                    {"assay-async", true, true, true},
                    {"s3torchconnector", false, true},
                    {.name = "dataflux", .on_disk = true, .in_buckets = true, .is_supported = false},

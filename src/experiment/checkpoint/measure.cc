@@ -75,6 +75,22 @@ void AddSpans(const std::vector<double>& spans, double state_mib, Measured& valu
   values.series["span_seconds"] = spans;
 }
 
+/// Of clients that tell.
+void AddRequests(const std::vector<job::CheckpointTransfer>& transfers, double repeats, Measured& values) {
+  job::CheckpointTransfer sum{.read_requests = 0, .write_requests = 0, .retries = 0};
+  for (const job::CheckpointTransfer& transfer : transfers) {
+    if (transfer.read_requests < 0) {
+      return;
+    }
+    sum.read_requests += transfer.read_requests;
+    sum.write_requests += transfer.write_requests;
+    sum.retries += transfer.retries;
+  }
+  values.properties["read_requests"] = static_cast<double>(sum.read_requests) / repeats;
+  values.properties["write_requests"] = static_cast<double>(sum.write_requests) / repeats;
+  values.properties["retries"] = sum.retries;
+}
+
 Status CheckComplete(const job::CheckpointPlan& plan, const std::vector<job::CheckpointTransfer>& transfers) {
   const int64_t expected = plan.repeats * std::max(plan.number_ranks, plan.modelled_ranks);
   if (std::ssize(transfers) != expected) {
@@ -111,7 +127,10 @@ const std::vector<TargetSpec>& SharedCheckpointTargets() {
       {"slowest_rank_seconds_mean", "s", kExact, "mean over repeats of the slowest rank's time: MLPerf Storage's duration"},
       {"slowest_rank_gb_per_s", "GB/s", kExact, "mean over repeats of bytes of the state / that time: MLPerf Storage's throughput"},
       {"state_bytes", "B", kExact, "of all ranks' tensors"},
-      {"memory_beyond_bytes", "B", kExact, "the most of a rank's resident memory beyond what there was before, over repeats; mapped pages of files count"},
+      {"memory_beyond_bytes", "B", kExact, "the most of a rank's resident memory beyond what there was before, over repeats; what our loads map of files is the page cache's; left out where the system does not tell"},
+      {"read_requests", "", kExact, "GET and HEAD of all ranks in one repeat at a bucket, their mean; left out where the client does not tell, as the next two"},
+      {"write_requests", "", kExact, "PUT, POST and LIST likewise"},
+      {"retries", "", kExact, "requests that were sent again, in all repeats"},
       {"cpu_seconds_per_gib", "s/GiB", kExact, "processor time of all ranks in one repeat, their mean, for each GiB of the state", Quantity::kCpu},
       {"max_rss_bytes", "B", kExact, "the kernel's high-water mark of resident memory; over ranks the largest", Quantity::kPeakResidentMemory},
       {"cpu_util_n", "", kRef, "samples of the machine's processor use"},
@@ -152,8 +171,11 @@ Result<Measured> MeasureTransfers(const job::CheckpointPlan& plan, const job::Ru
   values.properties["slowest_rank_gb_per_s"] =
       measure::Mean(ColumnOf(repeats, [&](const Together& one) { return state_bytes / 1e9 / one.longest; }));
   values.properties["state_bytes"] = transfers.front().state_bytes;
-  const std::vector<double> beyond = Column(transfers, &job::CheckpointTransfer::beyond_bytes);
-  values.properties["memory_beyond_bytes"] = std::ranges::max(beyond);
+  if (const std::vector<double> beyond = Column(transfers, &job::CheckpointTransfer::beyond_bytes);
+      std::ranges::min(beyond) >= 0) {
+    values.properties["memory_beyond_bytes"] = std::ranges::max(beyond);
+  }
+  AddRequests(transfers, count, values);
   double cpu_seconds = 0;
   for (const job::CheckpointTransfer& transfer : transfers) {
     cpu_seconds += transfer.cpu_seconds;

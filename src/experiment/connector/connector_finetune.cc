@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "base/files.h"
 #include "base/text.h"
 #include "data/model_catalogue.h"
 #include "data/prepare.h"
@@ -40,7 +42,9 @@ Result<job::ConnectorPlan> PlanOfPoint(const space::Entity& point) {
   while (plan.uri.size() > 1 && plan.uri.ends_with('/')) {
     plan.uri.pop_back();
   }
-  plan.uri += "/connector-benchmark/" + plan.connector;
+  // A folder of the point's own: another that is measured meanwhile finds and removes nothing of it.
+  plan.uri +=
+      fmt::format("/connector-benchmark/{}/{}", plan.connector, Sha256Hex(space::EntityId(point)).substr(0, 16));
   return plan;
 }
 
@@ -64,6 +68,9 @@ class ConnectorExperiment : public Experiment {
     if (std::ranges::find(connector.compressions, compression) == connector.compressions.end()) {
       return {fmt::format("connector {} has no compression {}: choose {}", connector.name, compression,
                           Join(connector.compressions, " or "))};
+    }
+    if (!connector.is_ours && IntegerOf(point, "convert_workers") > 1) {
+      return {fmt::format("connector {} converts in one process: convert_workers must be 1", connector.name)};
     }
     Result<job::ConnectorPlan> plan = PlanOfPoint(point);
     if (!plan.ok()) {
@@ -93,8 +100,14 @@ class ConnectorExperiment : public Experiment {
                            data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
     ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
     ASSAY_ASSIGN_OR_RETURN(const data::DataContent data, data::HashData(DataSpecOf(point, model, context)));
-    return std::map<std::string, std::string>{
+    std::map<std::string, std::string> contents = {
         {"model_hash", model_hash}, {"data_hash", data.data_hash}, {"tokenizer_hash", data.tokenizer_hash}};
+    ASSAY_ASSIGN_OR_RETURN(std::string libraries,
+                           LibrariesOf(ConnectorNamed(TextOf(point, "connector")), context.ShareFolder()));
+    if (!libraries.empty()) {
+      contents["libraries"] = std::move(libraries);
+    }
+    return contents;
   }
 
   Result<RunPlan> Plan(const space::Entity& point, const PlanContext& context) const override {
@@ -107,7 +120,10 @@ class ConnectorExperiment : public Experiment {
     work.tokenizer = model.tokenizer_dir;
     work.response_template = std::string(data::kDefaultResponseTemplate);
     work.threads = ThreadsOfRank(work.threads, work.number_ranks, context);
-    ASSAY_ASSIGN_OR_RETURN(work.rows_file, ConnectorRows(TextOf(point, "dataset_id"), context));
+    ASSAY_ASSIGN_OR_RETURN(RowsFile rows, ConnectorRows(TextOf(point, "dataset_id"), context));
+    work.rows_file = std::move(rows.path);
+    work.rows = rows.rows;
+    work.rows_digest = rows.digest;
     if (!ConnectorNamed(work.connector).is_ours) {
       work.program = context.ShareFolder() + "/peers/connector-worker";
     }
@@ -117,12 +133,16 @@ class ConnectorExperiment : public Experiment {
     plan.provenance["weights"] = model.has_weights ? "file" : "random";
     plan.provenance["dataset"] = TextOf(point, "dataset_id");
     plan.provenance["connector"] = work.connector;
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<StorePrices> prices, PricesOf(work.uri, context.ShareFolder()));
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<StorePrices> prices,
+                           PricesOf(work.uri, TextOf(point, "priced_as"), context.ShareFolder(),
+                                    [](const char* name) { return std::getenv(name); }));
     if (prices) {
       work.thousand_reads_usd = prices->thousand_reads;
       work.thousand_writes_usd = prices->thousand_writes;
       work.gigabyte_month_usd = prices->gigabyte_month;
-      plan.provenance["prices"] = prices->as_of;
+      plan.provenance["prices"] =
+          fmt::format("{}: USD {} a thousand reads, {} a thousand writes, {} a GiB and month", prices->as_of,
+                      prices->thousand_reads, prices->thousand_writes, prices->gigabyte_month);
     }
     plan.work = std::move(work);
     plan.seconds = MonotonicSeconds() - start;

@@ -1,18 +1,19 @@
 #include "experiment/connector/connector.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
 #include "experiment/testing.h"
-#include "space/number.h"
 
 namespace assay::experiment {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kConnectorId[] = "connector_finetune_benchmark-v1.0.0";
 
@@ -50,7 +51,8 @@ TEST_F(ConnectorBenchmarkTest, APointBecomesAPlan) {
   const RunPlan run = PlanOf({{"shard_size", std::string("1MiB")}, {"cache_limit", std::string("2MiB")}});
   const auto& plan = std::get<job::ConnectorPlan>(run.work);
   EXPECT_TRUE(job::CheckConnectorPlan(plan).ok());
-  EXPECT_EQ(plan.uri, "s3://bucket/here/connector-benchmark/assay");
+  EXPECT_THAT(plan.uri, StartsWith("s3://bucket/here/connector-benchmark/assay/"));
+  EXPECT_EQ(plan.rows, 256);
   EXPECT_EQ(plan.shard_bytes, 1 << 20);
   EXPECT_EQ(plan.cache_bytes, 2 << 20);
   EXPECT_EQ(plan.method, "lora");
@@ -74,12 +76,21 @@ TEST_F(ConnectorBenchmarkTest, RowsAreParted) {
 }
 
 TEST_F(ConnectorBenchmarkTest, TheReportHasCriteriaOfEachConnector) {
-  const PublishedFigures figures = ConnectorCriteria();
-  ASSERT_EQ(figures.rows.size(), Connectors().size());
-  for (const PublishedRow& row : figures.rows) {
+  const std::vector<PublishedFigures> tables = ConnectorCriteria();
+  ASSERT_EQ(tables.size(), 2);
+  ASSERT_EQ(tables[0].rows.size(), Connectors().size());
+  for (const PublishedRow& row : tables[0].rows) {
     const auto& name = std::get<std::string>(row.point.at("connector"));
     EXPECT_EQ(ConnectorNamed(name).name, name);
-    EXPECT_EQ(row.cells.size() + figures.own.size(), figures.columns.size());
+    EXPECT_EQ(row.cells[1].starts_with("1 command, "), !name.starts_with("assay")) << "others' program is one";
+  }
+  EXPECT_EQ(tables[0].rows.front().cells[1], "2 commands");
+  EXPECT_EQ(tables[0].rows.back().cells[1], "3 commands");
+  ASSERT_EQ(tables[1].rows.size(), 5);
+  for (const PublishedFigures& table : tables) {
+    for (const PublishedRow& row : table.rows) {
+      EXPECT_EQ(row.cells.size() + table.own.size(), table.columns.size());
+    }
   }
 }
 
@@ -94,71 +105,49 @@ TEST_F(ConnectorBenchmarkTest, RulesNameWhatCannotBe) {
   EXPECT_THAT(refusal({{"shard_size", std::string("4XB")}}), HasSubstr("shard_size"));
 }
 
-/// A step of each kind; a second long, with four training steps where it trains, of which the last two are resumed.
-job::RunRecord AllSteps() {
-  job::RunRecord record;
-  record.wall_seconds = 60;
-  double now = 0;
-  for (const char* name : kConnectorSteps) {
-    const std::string step = name;
-    const bool is_resume = step == "resume";
-    now += 1;
-    if (is_resume || step.starts_with("fine_tune")) {
-      for (int64_t number = is_resume ? 3 : 1; number <= 4; ++number) {
-        const double seconds = step == "fine_tune_local" ? 0.1 : 0.2;
-        record.events.emplace_back(job::Step{
-            .step = number, .loss = 5.0 - static_cast<double>(number), .seconds = seconds, .real_tokens = 100});
-        record.event_seconds.push_back(now - 1 + 0.25 * static_cast<double>(number));
-        record.events.emplace_back(job::RankStep{.step = number, .seconds = seconds, .data_seconds = seconds / 4});
-        record.event_seconds.push_back(now);
-      }
-    }
-    record.events.emplace_back(job::ConnectorStep{.step = step,
-                                                  .seconds = 1,
-                                                  .samples = 10,
-                                                  .objects = 7,
-                                                  .bytes = 2000000,
-                                                  .read_requests = 1000,
-                                                  .write_requests = 100});
-    record.event_seconds.push_back(now);
-  }
-  return record;
+TEST_F(ConnectorBenchmarkTest, EachPointHasAPlaceOfItsOwn) {
+  const auto place = [&](const space::Entity& changes) {
+    return std::get<job::ConnectorPlan>(PlanOf(changes).work).uri;
+  };
+  EXPECT_EQ(place({}), place({}));
+  EXPECT_NE(place({}), place({{"batch_size", int64_t{4}}}));
+  EXPECT_NE(place({}), place({{"seed", int64_t{4}}}));
 }
 
-TEST_F(ConnectorBenchmarkTest, WhatTheBucketCostsIsTheDifferenceOfTheSameSteps) {
-  const job::RunRecord record = AllSteps();
-  const Result<Measured> measured = MeasureConnector(PlanOf(), record);
-  ASSERT_TRUE(measured.ok()) << measured.status().message();
-  const auto value = [&](const char* name) { return *space::NumberOf(measured->properties.at(name)); };
-  EXPECT_DOUBLE_EQ(value("real_tokens_per_second"), 500);
-  EXPECT_DOUBLE_EQ(value("local_real_tokens_per_second"), 1000);
-  EXPECT_NEAR(value("bucket_cost_percent"), 100, 1e-9);
-  EXPECT_NEAR(value("bucket_cost_percent_ci_high"), 100, 1e-9);
-  EXPECT_DOUBLE_EQ(value("stall_fraction"), 0.25);
-  EXPECT_NEAR(value("real_tokens_per_second_without_stalls"), 500 / 0.75, 1e-9);
-  EXPECT_DOUBLE_EQ(value("time_to_first_step"), 0.25);
-  EXPECT_DOUBLE_EQ(value("resumed_time_to_first_step"), 0.75);
-  EXPECT_DOUBLE_EQ(value("optimise_mb_per_s"), 2);
-  EXPECT_DOUBLE_EQ(value("objects"), 7);
-  // Of seven of the eight: what is local is at no place.
-  EXPECT_DOUBLE_EQ(value("read_requests"), 7000);
-  EXPECT_NEAR(value("requests_usd"), 7 * 0.0004 + 0.7 * 0.005, 1e-12);
-  EXPECT_DOUBLE_EQ(value("loss_difference"), 0);
+TEST_F(ConnectorBenchmarkTest, AllConvertByOneUnlessOursIsAskedForMore) {
+  const auto workers = [&](const space::Entity& changes) { return std::get<job::ConnectorPlan>(PlanOf(changes).work); };
+  EXPECT_EQ(workers({{"number_of_workers", int64_t{4}}}).convert_workers, 1);
+  EXPECT_EQ(workers({{"convert_workers", int64_t{3}}}).convert_workers, 3);
+  EXPECT_THAT(Benchmark().Check(Point({{"connector", std::string("fsspec")}, {"convert_workers", int64_t{2}}})).reason,
+              HasSubstr("converts in one process"));
 }
 
-TEST_F(ConnectorBenchmarkTest, NothingIsMeasuredWithoutItsStepsOrWithOtherLosses) {
-  job::RunRecord record = AllSteps();
-  for (job::Event& event : record.events) {
-    if (auto* step = std::get_if<job::Step>(&event); step != nullptr && step->seconds == 0.1) {
-      step->loss += 0.5;
-    }
-  }
-  EXPECT_THAT(MeasureConnector(PlanOf(), record).status().message(), HasSubstr("losses differ by 0.5"));
-  const RunPlan theirs = PlanOf({{"connector", std::string("fsspec")}});
-  EXPECT_DOUBLE_EQ(*space::NumberOf(MeasureConnector(theirs, record)->properties.at("loss_difference")), 0.5);
-  record.events.pop_back();
-  EXPECT_THAT(MeasureConnector(theirs, record).status().message(),
-              HasSubstr("connector fsspec told nothing of its step fine_tune_local"));
+TEST_F(ConnectorBenchmarkTest, PricesAreThoseOfTheStoreThatBills) {
+  const auto reads = [](const std::string& uri, const std::string& priced_as, const char* endpoint) {
+    const auto prices = PricesOf(uri, priced_as, ASSAY_SOURCE_DIR "/share", [&](const char* name) {
+      return name == std::string_view("AWS_ENDPOINT_URL") ? endpoint : nullptr;
+    });
+    EXPECT_TRUE(prices.ok()) << prices.status().message();
+    return *prices ? (*prices)->thousand_reads : -1;
+  };
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, nullptr), 0.0004);
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, "http://minio"), -1);
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", "oci", "http://minio"), 0.00034);
+  EXPECT_DOUBLE_EQ(reads("/a/b", kByScheme, nullptr), -1);
+}
+
+TEST_F(ConnectorBenchmarkTest, LibrariesOfOthersAreAmongTheContents) {
+  const std::string program = cache_.path() + "/peers/connector-worker";
+  ASSERT_TRUE(MakeDirectories(cache_.path() + "/peers").ok());
+  const auto write = [&](const std::string& script) {
+    ASSERT_TRUE(WriteFileAtomically(program, "#!/bin/sh\n" + script).ok());
+    ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  };
+  write("echo \"$1 of $2 1.5\"");
+  EXPECT_EQ(LibrariesOf(ConnectorNamed("fsspec"), cache_.path()).value(), "--versions of fsspec 1.5");
+  EXPECT_EQ(LibrariesOf(ConnectorNamed("assay"), cache_.path()).value(), "");
+  write("echo there is no Python; exit 2");
+  EXPECT_EQ(LibrariesOf(ConnectorNamed("fsspec"), cache_.path()).value(), "");
 }
 
 }  // namespace

@@ -7,13 +7,10 @@ namespace assay::experiment {
 const std::vector<ConnectorInfo>& Connectors() {
   static const std::vector<ConnectorInfo> connectors = {
       {.name = "assay", .is_ours = true, .schemes = {}, .compressions = {"zstd", "gz", "bz2", "br", "snappy"}},
-      {.name = "streaming",
-       .schemes = {"file", "s3"},
-       .compressions = {"zstd", "gz", "bz2", "br", "snappy"},
-       .is_supported = false},
-      {.name = "litdata", .schemes = {"file", "s3"}, .compressions = {"zstd"}, .is_supported = false},
+      {.name = "streaming", .schemes = {"file", "s3"}, .compressions = {"zstd", "gz", "bz2", "br", "snappy"}},
+      {.name = "litdata", .schemes = {"file", "s3"}, .compressions = {"zstd"}},
       {.name = "fsspec", .schemes = {"file", "s3"}, .compressions = {"zstd", "gz"}},
-      {.name = "s3torchconnector", .schemes = {"s3"}, .compressions = {"zstd", "gz"}, .is_supported = false},
+      {.name = "s3torchconnector", .schemes = {"s3"}, .compressions = {"zstd", "gz"}},
       {.name = "assay-copy", .is_ours = true, .schemes = {}, .compressions = {"zstd", "gz", "bz2", "br", "snappy"}},
   };
   return connectors;

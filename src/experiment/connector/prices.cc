@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <optional>
 
 #include "base/yaml.h"
@@ -5,6 +6,10 @@
 
 namespace assay::experiment {
 namespace {
+
+/// By which people say that a store is not the provider's own.
+constexpr const char* kEndpointVariables[] = {"ASSAY_STORAGE_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
+                                              "OCI_CLI_ENDPOINT"};
 
 Status ReadPrice(const YamlNode& node, const char* name, double& price) {
   ASSAY_ASSIGN_OR_RETURN(const YamlNode value, node.Get(name));
@@ -14,12 +19,16 @@ Status ReadPrice(const YamlNode& node, const char* name, double& price) {
 
 }  // namespace
 
-Result<std::optional<StorePrices>> PricesOf(const std::string& uri, const std::string& share_dir) {
+Result<std::optional<StorePrices>> PricesOf(const std::string& uri, const std::string& priced_as,
+                                            const std::string& share_dir,
+                                            const std::function<const char*(const char*)>& variables) {
   const size_t end = uri.find("://");
-  const std::string scheme = end == std::string::npos ? "file" : uri.substr(0, end);
-  if (scheme == "file") {
+  std::string scheme = end == std::string::npos ? "file" : uri.substr(0, end);
+  const bool is_elsewhere = std::ranges::any_of(kEndpointVariables, [&](const char* name) { return variables(name); });
+  if (scheme == "file" || (priced_as == kByScheme && is_elsewhere)) {
     return std::optional<StorePrices>();
   }
+  scheme = priced_as == kByScheme ? scheme : priced_as;
   ASSAY_ASSIGN_OR_RETURN(const YamlNode file, YamlNode::ReadFile(share_dir + "/prices/object-storage.yaml"));
   if (!file.Has(scheme)) {
     return std::optional<StorePrices>();

@@ -41,26 +41,21 @@ bool IsCatalogueModel(std::string_view text) {
 
 std::vector<ConnectorProperty> PlaceProperties() {
   std::vector<Value> names;
-  std::vector<Value> supported;
   for (const ConnectorInfo& connector : Connectors()) {
     names.emplace_back(std::string(connector.name));
-    if (connector.is_supported) {
-      supported.push_back(names.back());
-    }
   }
   return {
-      {Supporting(
-           As({.label = "connector", .stands_alone = true, .role = Role::kSeries, .baseline = names.back()},
-              Required(
-                  "connector", Choice(names),
-                  "who makes the shards, streams them and trains: assay and assay-copy, which fetches all first, are "
-                  "this program, the others libraries that script/peers installs")),
-           supported),
+      {As({.label = "connector", .stands_alone = true, .role = Role::kSeries, .baseline = names.back()},
+          Required("connector", Choice(names),
+                   "who makes the shards, streams them and trains: assay and assay-copy, which fetches all first, are "
+                   "this program, the others libraries that script/peers installs")),
        &ConnectorField<&ConnectorPlan::connector>},
-      {NameOrPath(Required("uri", Domain::AnyText(),
-                           "a folder, or the prefix of a bucket (s3://...), reached as the environment says; what is "
-                           "written goes below it, into connector-benchmark/, and is removed"),
-                  &IsBucketUri),
+      {NameOrPath(
+           Required("uri", Domain::AnyText(),
+                    "a folder, or the prefix of a bucket (s3://...), reached as the environment says; what is "
+                    "written goes below it, into connector-benchmark/, and is removed whatever ends the test, but "
+                    "where its processes are killed"),
+           &IsBucketUri),
        &ConnectorField<&ConnectorPlan::uri>},
       {As({.label = "data set", .stands_alone = true, .role = Role::kDataset},
           NameOrPath(Required("dataset_id", Domain::AnyText(),
@@ -76,8 +71,14 @@ std::vector<ConnectorProperty> PlaceProperties() {
            "of shards on disk while they are streamed; None: ours has no cache, others what they do by themselves"),
        &BytesField<ConnectorPlan, &ConnectorPlan::cache_bytes>},
       {As({.label = "workers"}, Optional("number_of_workers", Integers(1, 129), int64_t{2},
-                                         "threads of ours, processes of others, that convert and load")),
+                                         "threads of ours, processes of others, that load")),
        &ConnectorField<&ConnectorPlan::workers>},
+      {As({.label = "converting"}, Optional("convert_workers", Integers(1, 129), int64_t{1},
+                                            "threads that convert; others have one process and take 1 alone")),
+       &ConnectorField<&ConnectorPlan::convert_workers>},
+      {Own(Optional("priced_as", Texts({kByScheme, "s3", "gs", "oci"}), std::string(kByScheme),
+                    "whose prices in prices/object-storage.yaml the store has; scheme: those of the uri's, unless a "
+                    "variable names an endpoint"))},
   };
 }
 

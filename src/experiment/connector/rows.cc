@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -9,6 +11,7 @@
 #include "data/jsonl_file.h"
 #include "data/row_encoder.h"
 #include "experiment/connector/connector.h"
+#include "job/row_digest.h"
 
 namespace assay::experiment {
 namespace {
@@ -28,20 +31,25 @@ Result<nlohmann::json> TextsOf(const data::Row& row) {
   return nlohmann::json{{"prompt", row.text.substr(0, parted)}, {"completion", row.text.substr(parted)}};
 }
 
-Status WriteRows(const data::RowSource& rows, const std::string& path) {
+/// The file itself last: where it is, so is what is told of it.
+Status WriteRows(const data::RowSource& rows, const std::string& path, const std::string& digest_path) {
   ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  job::RowDigest digest;
   for (int64_t i = 0; i < rows.size(); ++i) {
     ASSAY_ASSIGN_OR_RETURN(const data::Row row, rows.Read(i));
     const Result<nlohmann::json> texts = TextsOf(row);
     ASSAY_RETURN_IF_ERROR(texts.status().WithContext(rows.Where(i)));
     ASSAY_RETURN_IF_ERROR(file.Write(DumpJson(*texts) + "\n"));
+    digest.Add(texts->at("prompt").get_ref<const std::string&>(),
+               texts->at("completion").get_ref<const std::string&>());
   }
+  ASSAY_RETURN_IF_ERROR(WriteFileAtomically(digest_path, std::to_string(digest.value())));
   return file.Commit();
 }
 
 }  // namespace
 
-Result<std::string> ConnectorRows(const std::string& data, const PlanContext& context) {
+Result<RowsFile> ConnectorRows(const std::string& data, const PlanContext& context) {
   std::unique_ptr<data::RowSource> rows;
   if (data::IsKnownDataset(data)) {
     ASSAY_ASSIGN_OR_RETURN(rows, data::OpenDataset(data, context.ShareFolder()));
@@ -49,12 +57,15 @@ Result<std::string> ConnectorRows(const std::string& data, const PlanContext& co
     ASSAY_ASSIGN_OR_RETURN(rows, data::JsonlFile::Open(data));
   }
   const std::string folder = context.CacheFolder() + "/connector-rows";
-  std::string path = fmt::format("{}/{}.jsonl", folder, rows->content_hash().substr(0, 24));
-  if (!FileExists(path)) {
+  RowsFile file{.path = fmt::format("{}/{}.jsonl", folder, rows->content_hash().substr(0, 24)), .rows = rows->size()};
+  const std::string digest_path = file.path + ".digest";
+  if (!FileExists(file.path) || !FileExists(digest_path)) {
     ASSAY_RETURN_IF_ERROR(MakeDirectories(folder));
-    ASSAY_RETURN_IF_ERROR(WriteRows(*rows, path));
+    ASSAY_RETURN_IF_ERROR(WriteRows(*rows, file.path, digest_path));
   }
-  return path;
+  ASSAY_ASSIGN_OR_RETURN(const std::string digest, ReadFile(digest_path));
+  file.digest = std::strtoll(digest.c_str(), nullptr, 10);
+  return file;
 }
 
 }  // namespace assay::experiment

@@ -26,6 +26,10 @@ const std::vector<PartsChart>& FineTuningCharts();
 /// kFailedPrecondition when a loss is not finite: the point is invalid.
 Result<Measured> MeasureFineTuning(const space::Entity& point, const RunPlan& plan, const job::RunRecord& record);
 
+/// What experiments with a LoRA adapter have beside FineTuningProperties(), and what they fix.
+std::vector<TuneProperty> LoraProperties();
+void MakeLora(const space::Entity& point, job::TunePlan& plan);
+
 struct FineTuningDefinition {
   std::string id;
   std::string description;

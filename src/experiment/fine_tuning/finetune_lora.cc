@@ -12,6 +12,8 @@ Status LoraField(const space::Value& value, job::TunePlan& plan) {
   return Status::Ok();
 }
 
+}  // namespace
+
 std::vector<TuneProperty> LoraProperties() {
   return {{As({.label = "LoRA rank"}, Optional("r", Integers(1, 33), int64_t{4}, "rank of the adapter")),
            &LoraField<&job::LoraOptions::rank>},
@@ -30,8 +32,6 @@ void MakeLora(const space::Entity& point, job::TunePlan& plan) {
   plan.lora.target_modules =
       modules.empty() ? data::DefaultLoraTargets(TextOf(point, "model_name")) : Split(modules, ',');
 }
-
-}  // namespace
 
 const Experiment& FinetuneLoraBenchmark() {
   static const FineTuningExperiment experiment(

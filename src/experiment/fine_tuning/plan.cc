@@ -69,6 +69,19 @@ job::TunePlan ReferenceTraining() {
   return plan;
 }
 
+/// Of a model that is quantised already: its weights are used as they are, where they have the bits that are asked for.
+Status UseStoredBits(const data::ModelRef& model, job::TunePlan& plan) {
+  if (plan.quantize_bits == 0 || model.quantized_bits == 0) {
+    return Status::Ok();
+  }
+  if (plan.quantize_bits != model.quantized_bits) {
+    return Status::FailedPrecondition(fmt::format("the weights of {} have {} bits, not {}: set bits to {}", model.name,
+                                                  model.quantized_bits, plan.quantize_bits, model.quantized_bits));
+  }
+  plan.quantize_bits = 0;
+  return Status::Ok();
+}
+
 data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, const PlanContext& context) {
   data::DataSpec spec;
   spec.data = TextOf(point, "dataset_id");
@@ -126,6 +139,7 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   tune.model_dir = model.dir;
+  ASSAY_RETURN_IF_ERROR(UseStoredBits(model, tune));
   if (tune.method == "prompt" && tune.prompt.init == "text") {
     ASSAY_ASSIGN_OR_RETURN(tune.prompt.init_ids, data::TokenizePromptText(model, tune.prompt.init_text));
   }
@@ -140,7 +154,7 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   plan.provenance = {{"model", model.name},
                      {"model_hash", model_hash},
-                     {"weights", model.has_weights ? "file" : "random"},
+                     {"weights", job::DescribeWeights(model.has_weights, model.quantized_bits, tune)},
                      {"dataset", spec.data},
                      {"data_hash", tokens.data_hash},
                      {"tokenizer_hash", tokens.tokenizer_hash},
@@ -165,7 +179,12 @@ Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, con
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
                          data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
   return data::CheckTrainingFits(
-      model, {.full = plan.method == "full", .dtype = plan.dtype, .optimizer = plan.optimizer}, memory_bytes);
+      model,
+      {.full = plan.method == "full",
+       .dtype = plan.dtype,
+       .optimizer = plan.optimizer,
+       .quantized_bits = model.quantized_bits > 0 ? model.quantized_bits : plan.quantize_bits},
+      memory_bytes);
 }
 
 }  // namespace assay::experiment

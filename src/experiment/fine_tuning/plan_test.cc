@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::kFull;
+using testing::kGptqLora;
 using testing::kLora;
 
 class FineTuningPlanTest : public ::testing::Test {
@@ -156,6 +157,35 @@ TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {
   EXPECT_THAT(plan.lora.target_modules, ElementsAre("q_proj", "v_proj"));
   EXPECT_THAT(Tune(kLora, {{"target_modules", std::string("k_proj,o_proj")}}).lora.target_modules,
               ElementsAre("k_proj", "o_proj"));
+}
+
+TEST_F(FineTuningPlanTest, GptqLoraIsLoraOnWeightsOfFewBits) {
+  for (const char* id : {kGptqLora, "finetune_gptq-lora_benchmark-v1.0.0"}) {
+    const RunPlan run = Plan(id);
+    const auto& plan = std::get<job::TunePlan>(run.work);
+    EXPECT_EQ(plan.method, "lora");
+    EXPECT_EQ(plan.quantize_bits, 4);
+    EXPECT_EQ(plan.dtype, "float16");
+    EXPECT_THAT(plan.lora.target_modules, ElementsAre("q_proj", "v_proj"));
+    EXPECT_EQ(run.provenance.at("weights"), "random, rounded to 4 bits");
+  }
+  EXPECT_EQ(Tune(kGptqLora, {{"bits", int64_t{8}}}).quantize_bits, 8);
+}
+
+TEST_F(FineTuningPlanTest, AQuantisedModelKeepsItsBits) {
+  Write("model/config.json", R"({"model_type": "llama", "vocab_size": 100, "hidden_size": 64, "intermediate_size": 96,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "quantization_config": {"quant_method": "gptq", "bits": 8}})");
+  EXPECT_EQ(Tune(kGptqLora, {{"bits", int64_t{8}}}).quantize_bits, 0);
+  const auto other = (*FindExperiment(kGptqLora))->Plan(Point(kGptqLora), context_);
+  EXPECT_EQ(other.status().code(), ErrorCode::kFailedPrecondition);
+  EXPECT_THAT(other.status().message(), HasSubstr("have 8 bits, not 4: set bits to 8"));
+}
+
+TEST_F(FineTuningPlanTest, QuantisedWeightsAreForOneRank) {
+  const Experiment& experiment = **FindExperiment(kGptqLora);
+  EXPECT_TRUE(experiment.Check(Point(kGptqLora)).valid());
+  EXPECT_THAT(experiment.Check(Point(kGptqLora, {{"number_ranks", int64_t{2}}})).reason,
+              HasSubstr("trained on one rank only"));
 }
 
 TEST_F(FineTuningPlanTest, PreparesTheDataAndSaysWhatItIs) {

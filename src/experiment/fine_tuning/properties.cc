@@ -142,7 +142,8 @@ void AddTraining(std::vector<TuneProperty>& specs) {
                    &TuneField<&job::TunePlan::auto_stop_method>});
   specs.push_back({As({.label = "optimiser", .stands_alone = true},
                       Supporting(Optional("optim", Optimizers(), Text("adamw_torch"), "the optimiser"),
-                                 {Text("adamw_torch"), Text("adamw_torch_fused"), Text("sgd")})),
+                                 {Text("adamw_torch"), Text("adamw_torch_fused"), Text("sgd"), Text("adagrad"),
+                                  Text("rmsprop"), Text("lion_32bit")})),
                    &TuneField<&job::TunePlan::optimizer>});
   specs.push_back(
       {Optional("flash_attn", Domain::Binary(), true,

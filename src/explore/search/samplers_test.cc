@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <set>
 #include <vector>
 
 #include "explore/search/latin_hypercube.h"
+#include "explore/search/objective.h"
 #include "measure/statistics.h"
 
 namespace assay::explore {
@@ -79,6 +81,15 @@ INSTANTIATE_TEST_SUITE_P(All, SamplersTest, testing::Values("sequential", "rando
                            std::erase(name, '-');
                            return name;
                          });
+
+TEST(RatioScaleTest, KeepsTheOrderOfAllAmountsAndTheRatiosOfPositiveOnes) {
+  const double amounts[] = {-1e9, -5, -0.001, 0, 1e-6, 0.1, 0.5, 1, 2, 1e9};
+  for (size_t i = 1; i < std::size(amounts); ++i) {
+    EXPECT_LT(RatioScale(amounts[i - 1]), RatioScale(amounts[i])) << amounts[i];
+  }
+  EXPECT_NEAR(RatioScale(0.2) - RatioScale(0.1), std::log(2), 1e-12);
+  EXPECT_NEAR(RatioScale(3e6) - RatioScale(1e3), std::log(3e3), 1e-12);
+}
 
 TEST(LatinHypercubeTest, MeetsEveryValueEvenly) {
   std::mt19937_64 random(5);

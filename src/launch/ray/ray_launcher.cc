@@ -10,12 +10,8 @@
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "base/text.h"
-#include "launch/agent_reports.h"
-#include "launch/gather.h"
-#include "launch/node_facts.h"
+#include "launch/agent_submission.h"
 #include "launch/worker_program.h"
-
-extern char** environ;
 
 namespace assay::launch {
 namespace {
@@ -33,19 +29,6 @@ std::string AddressOf(const std::string& given) {
   return address.find("://") == std::string::npos ? "http://" + address : address;
 }
 
-/// What our own environment says to workers, and so to those elsewhere.
-std::map<std::string, std::string> OwnVariables() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    const size_t equals = text.find('=');
-    if (text.starts_with("ASSAY_") && equals != std::string_view::npos) {
-      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return variables;
-}
-
 /// Of one machine of a run.
 json ResourcesOf(const RayOptions& options, int64_t ranks, bool on_gpus) {
   json resources = {{"CPU", options.cpus_per_rank * ranks}};
@@ -61,13 +44,7 @@ json ResourcesOf(const RayOptions& options, int64_t ranks, bool on_gpus) {
 json CommandOf(const job::Plan& plan, const LaunchOptions& launch, const RayOptions& options, const std::string& run,
                const std::string& agent) {
   const job::TrainingPlan& training = job::TrainingOf(plan);
-  std::map<std::string, std::string> environment = OwnVariables();
-  if (!launch.worker.empty()) {
-    environment["ASSAY_WORKER"] = launch.worker;
-  }
-  for (const auto& [name, value] : launch.environment) {
-    environment[name] = value;
-  }
+  std::map<std::string, std::string> environment = VariablesElsewhere(launch);
   environment["ASSAY_LIFELINE"] = "1";
   return {{"do", "run"},
           {"run", run},
@@ -80,16 +57,13 @@ json CommandOf(const job::Plan& plan, const LaunchOptions& launch, const RayOpti
           {"environment", environment}};
 }
 
-class RaySubmission : public Submission {
+class RaySubmission : public AgentSubmission {
  public:
   RaySubmission(const job::Plan& plan, const LaunchOptions& options, RayDriver& driver, std::string run)
-      : plan_(plan),
-        options_(options),
+      : AgentSubmission(plan, options, static_cast<int>(job::TrainingOf(plan).number_nodes)),
         driver_(driver),
         run_(std::move(run)),
-        inbox_(driver.Listen(run_)),
-        nodes_(static_cast<int>(job::TrainingOf(plan).number_nodes)),
-        reports_(plan, nodes_, OwnCommit(), options) {}
+        inbox_(driver.Listen(run_)) {}
 
   ~RaySubmission() override {
     if (!done_) {
@@ -107,26 +81,17 @@ class RaySubmission : public Submission {
         LoseAll(why);
         done_ = true;
       }
-      Tick();
+      Tick(InterruptRequested());
     }
     LoseAll("its agent was not heard to the end");
-    return reports_.refused();
+    return reports().refused();
   }
 
   void Cancel() override { static_cast<void>(driver_.Send({{"do", "cancel"}, {"run", run_}})); }
 
-  job::RunRecord Outcome() override {
-    job::RunRecord record = Gather(plan_, reports_.TakeReports(), InterruptRequested(), MonotonicSeconds() - start_);
-    if (!unplaceable_.empty()) {
-      record.end = job::RunEnd::kInvalid;
-      record.reason = unplaceable_;
-    }
-    return record;
-  }
-
  private:
   void TakeLine(const std::string& line) {
-    if (reports_.Take(line)) {
+    if (reports().Take(line)) {
       return;
     }
     const Result<json> said = ParseJson(line, "the driver");
@@ -143,47 +108,17 @@ class RaySubmission : public Submission {
     } else if (what == "failed") {
       LoseAll(why);
     } else if (what == "refused") {
-      reports_.Refuse(why);
+      reports().Refuse(why);
     } else if (what == "unplaceable") {
-      unplaceable_ = why;
+      NeverStarts(why);
     } else if (what == "done") {
       done_ = true;
     }
   }
 
-  void Lose(int node, const std::string& why) {
-    if (node >= 0 && node < nodes_) {
-      reports_.Lose(node, why);
-    }
-  }
-
-  void LoseAll(const std::string& why) {
-    for (int node = 0; node < nodes_; ++node) {
-      reports_.Lose(node, why);
-    }
-  }
-
-  void Tick() {
-    const bool unwanted =
-        InterruptRequested() || !reports_.refused().ok() || (options_.cancelled && options_.cancelled());
-    if (unwanted && !std::exchange(cancelled_, true)) {
-      Cancel();
-    }
-    if (options_.on_tick) {
-      options_.on_tick(reports_.Latest());
-    }
-  }
-
-  const double start_ = MonotonicSeconds();
-  const job::Plan& plan_;
-  const LaunchOptions& options_;
   RayDriver& driver_;
   const std::string run_;
   const std::shared_ptr<RayInbox> inbox_;
-  const int nodes_;
-  AgentReports reports_;
-  std::string unplaceable_;
-  bool cancelled_ = false;
   bool done_ = false;
 };
 
@@ -196,11 +131,7 @@ Result<std::unique_ptr<Launcher>> RayLauncher::Open(RayOptions options) {
 }
 
 Result<std::unique_ptr<Submission>> RayLauncher::Submit(const job::Plan& plan, const LaunchOptions& options) {
-  const job::TrainingPlan& training = job::TrainingOf(plan);
-  if (training.number_nodes < 1 || training.number_ranks % training.number_nodes != 0) {
-    return Status::InvalidArgument(
-        fmt::format("{} ranks do not make {} machines of equally many", training.number_ranks, training.number_nodes));
-  }
+  ASSAY_RETURN_IF_ERROR(RanksOfMachine(job::TrainingOf(plan)).status());
   ASSAY_ASSIGN_OR_RETURN(const std::string agent, FindAgent());
   const std::string run = RandomUid();
   auto submission = std::make_unique<RaySubmission>(plan, options, *driver_, run);

@@ -16,6 +16,11 @@ constexpr char kPredictedSpec[] = R"json({
       "encoding": {"color": {"value": "var(--rule)"}}
     },
     {
+      "transform": [{"filter": "isValid(datum.measured_low)"}],
+      "mark": {"type": "rule", "opacity": 0.4},
+      "encoding": {"x": {"field": "measured_low"}, "x2": {"field": "measured_high"}}
+    },
+    {
       "transform": [{"filter": "datum.kind !== 'equal'"}],
       "mark": {"type": "point", "filled": true, "opacity": 0.8},
       "encoding": {
@@ -41,7 +46,7 @@ constexpr char kOffSpec[] = R"json({
       "mark": {"type": "point", "filled": true, "opacity": 0.6},
       "encoding": {
         "x": {"field": "@x", "type": "ordinal", "title": "@x.title",
-              "axis": {"labelAngle": 0, "labelLimit": 110, "labelOverlap": true}},
+              "axis": {"labelLimit": 130}},
         "xOffset": {"field": "jitter", "type": "quantitative"},
         "y": {"field": "off", "type": "quantitative", "title": "% that too much was foretold"},
         "size": {"condition": {"test": "datum.i === picked", "value": 200}, "value": 45},

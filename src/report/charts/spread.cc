@@ -20,13 +20,13 @@ constexpr char kSpreadSpec[] = R"json({
       }
     },
     {
-      "transform": [{"aggregate": [{"op": "median", "field": "@y", "as": "middle"}], "groupby": ["@x"]}],
+      "transform": [{"aggregate": [{"op": "min", "field": "middle", "as": "middle"}], "groupby": ["@x"]}],
       "mark": {"type": "tick", "thickness": 2, "size": 34, "color": "var(--ink)"},
       "encoding": {"y": {"field": "middle", "type": "quantitative"}, "color": {"value": "var(--ink)"}}
     }
   ],
   "encoding": {
-    "x": {"field": "@x", "type": "ordinal", "title": "@x.title", "axis": {"labelAngle": 0, "labelLimit": 110, "labelOverlap": true}},
+    "x": {"field": "@x", "type": "ordinal", "title": "@x.title", "axis": {"labelLimit": 130}},
     "y": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": false}},
     "color": {"field": "@color", "type": "nominal", "title": "@color.title", "legend": null}
   }

@@ -1,7 +1,8 @@
+#include "report/export/parquet.h"
+
 #include <bit>
 #include <cstring>
 
-#include "report/export/table.h"
 #include "report/export/thrift.h"
 
 namespace assay::report {
@@ -130,15 +131,10 @@ std::string PageOf(const Column& column) {
   return std::move(header).Finish() + body;
 }
 
-struct Chunk {
-  int64_t offset = 0;
-  int64_t bytes = 0;
-};
-
-void WriteSchema(const Table& table, ThriftWriter& footer) {
+void WriteSchema(const std::string& name, const Table& table, ThriftWriter& footer) {
   footer.BeginStructList(2, table.size() + 1);
   footer.BeginItem();
-  footer.Text(4, "configurations");
+  footer.Text(4, name);
   footer.I32(5, static_cast<int32_t>(table.size()));
   footer.EndStruct();
   for (const Column& column : table) {
@@ -157,57 +153,75 @@ void WriteSchema(const Table& table, ThriftWriter& footer) {
   }
 }
 
-void WriteChunk(const Column& column, const Chunk& chunk, ThriftWriter& footer) {
+void WriteChunk(const Column& column, int64_t rows, int64_t offset, int64_t bytes, ThriftWriter& footer) {
   footer.BeginItem();
-  footer.I64(2, chunk.offset);
+  footer.I64(2, offset);
   footer.BeginStruct(3);
   footer.I32(1, PhysicalType(column.type));
   footer.I32List(2, {kPlain, kRle});
   footer.TextList(3, {column.name});
   footer.I32(4, kUncompressed);
-  footer.I64(5, static_cast<int64_t>(column.cells.size()));
-  footer.I64(6, chunk.bytes);
-  footer.I64(7, chunk.bytes);
-  footer.I64(9, chunk.offset);
+  footer.I64(5, rows);
+  footer.I64(6, bytes);
+  footer.I64(7, bytes);
+  footer.I64(9, offset);
   footer.EndStruct();
   footer.EndStruct();
-}
-
-std::string FooterOf(const Table& table, const std::vector<Chunk>& chunks, int64_t rows) {
-  ThriftWriter footer;
-  footer.I32(1, kVersion);
-  WriteSchema(table, footer);
-  footer.I64(3, rows);
-  footer.BeginStructList(4, 1);
-  footer.BeginItem();
-  footer.BeginStructList(1, table.size());
-  int64_t bytes = 0;
-  for (size_t i = 0; i < table.size(); ++i) {
-    WriteChunk(table[i], chunks[i], footer);
-    bytes += chunks[i].bytes;
-  }
-  footer.I64(2, bytes);
-  footer.I64(3, rows);
-  footer.EndStruct();
-  footer.Text(6, kParquetCreator);
-  return std::move(footer).Finish();
 }
 
 }  // namespace
 
-std::string ToParquet(const Table& table) {
-  std::string file = kMagic;
-  std::vector<Chunk> chunks;
-  for (const Column& column : table) {
+std::string ParquetWriter::Begin() {
+  written_bytes_ = std::size(kMagic) - 1;
+  return kMagic;
+}
+
+std::string ParquetWriter::AddRows(const Table& rows) {
+  std::string bytes;
+  Group& group = groups_.emplace_back();
+  group.rows = static_cast<int64_t>(rows.empty() ? 0 : rows.front().cells.size());
+  for (const Column& column : rows) {
     const std::string page = PageOf(column);
-    chunks.push_back({static_cast<int64_t>(file.size()), static_cast<int64_t>(page.size())});
-    file += page;
+    group.chunks.push_back({written_bytes_ + static_cast<int64_t>(bytes.size()), static_cast<int64_t>(page.size())});
+    bytes += page;
   }
-  const auto rows = static_cast<int64_t>(table.empty() ? 0 : table.front().cells.size());
-  const std::string footer = FooterOf(table, chunks, rows);
-  file += footer;
-  AppendBytes(static_cast<uint32_t>(footer.size()), file);
-  return file + kMagic;
+  written_bytes_ += static_cast<int64_t>(bytes.size());
+  return bytes;
+}
+
+std::string ParquetWriter::End(const Table& columns) const {
+  ThriftWriter footer;
+  int64_t rows = 0;
+  for (const Group& group : groups_) {
+    rows += group.rows;
+  }
+  footer.I32(1, kVersion);
+  WriteSchema(name_, columns, footer);
+  footer.I64(3, rows);
+  footer.BeginStructList(4, groups_.size());
+  for (const Group& group : groups_) {
+    footer.BeginItem();
+    footer.BeginStructList(1, columns.size());
+    int64_t bytes = 0;
+    for (size_t i = 0; i < columns.size(); ++i) {
+      WriteChunk(columns[i], group.rows, group.chunks[i].offset, group.chunks[i].bytes, footer);
+      bytes += group.chunks[i].bytes;
+    }
+    footer.I64(2, bytes);
+    footer.I64(3, group.rows);
+    footer.EndStruct();
+  }
+  footer.Text(6, creator_);
+  std::string end = std::move(footer).Finish();
+  AppendBytes(static_cast<uint32_t>(end.size()), end);
+  return end + kMagic;
+}
+
+std::string ToParquet(const Table& table) {
+  ParquetWriter writer("configurations", std::string(kParquetCreator));
+  std::string file = writer.Begin();
+  file += writer.AddRows(table);
+  return file + writer.End(table);
 }
 
 }  // namespace assay::report

@@ -9,18 +9,29 @@ namespace {
 
 using nlohmann::json;
 
+/// Of runs alone: what an interval rests on needs no telling.
+json ColumnJson(json told, const char* value, std::span<const std::optional<Estimate>> estimates) {
+  json columns = EstimateColumns(estimates);
+  told[value] = std::move(columns["value"]);
+  for (const char* name : {"low", "high", "n"}) {
+    told[name] = std::move(columns[name]);
+  }
+  return told;
+}
+
 json TableJson(const BreakdownTable& table) {
   json columns = json::array();
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    json values = json::array();
-    for (const auto& row : table.values) {
-      values.push_back(row.empty() || !row[i] ? json() : Rounded(*row[i]));
+    const experiment::BreakdownColumn& column = table.columns[i];
+    std::vector<std::optional<Estimate>> estimates;
+    for (const auto& row : table.rows) {
+      estimates.push_back(row.empty() ? std::nullopt : row[i]);
     }
-    columns.push_back({{"label", table.columns[i].label},
-                       {"unit", table.columns[i].unit},
-                       {"target", table.columns[i].target},
-                       {"is_difference", !table.columns[i].relative_to.empty()},
-                       {"values", std::move(values)}});
+    columns.push_back(ColumnJson({{"label", column.label},
+                                  {"unit", column.unit},
+                                  {"target", column.target},
+                                  {"is_difference", !column.relative_to.empty()}},
+                                 "values", estimates));
   }
   return {{"id", table.breakdown->id},
           {"title", table.breakdown->title},
@@ -29,24 +40,25 @@ json TableJson(const BreakdownTable& table) {
 }
 
 /// A target of each configuration in the unit that people see.
-json ColumnOf(const ReportContent& content, const experiment::Prediction& prediction, const std::string& target) {
+std::vector<std::optional<Estimate>> ColumnOf(const ReportContent& content, const experiment::Prediction& prediction,
+                                              const std::string& target) {
   const experiment::BreakdownColumn column{
       .label = "", .unit = prediction.unit, .target = target, .factor = prediction.factor};
-  json values = json::array();
+  std::vector<std::optional<Estimate>> estimates;
   for (const Configuration& configuration : content.results.configurations()) {
-    const std::optional<double> value = BreakdownValue(column, configuration);
-    values.push_back(value ? Rounded(*value) : json());
+    estimates.push_back(EstimateOf(configuration, column));
   }
-  return values;
+  return estimates;
 }
 
 json PredictionJson(const ReportContent& content, const experiment::Prediction& prediction) {
-  return {{"title", prediction.title},
-          {"text", prediction.text},
-          {"unit", prediction.unit},
-          {"target", prediction.target},
-          {"measured", ColumnOf(content, prediction, prediction.target)},
-          {"predicted", ColumnOf(content, prediction, prediction.predicted)}};
+  json predicted = EstimateColumns(ColumnOf(content, prediction, prediction.predicted));
+  return ColumnJson({{"title", prediction.title},
+                     {"text", prediction.text},
+                     {"unit", prediction.unit},
+                     {"target", prediction.target},
+                     {"predicted", std::move(predicted["value"])}},
+                    "measured", ColumnOf(content, prediction, prediction.target));
 }
 
 bool HasAny(const json& values) {

@@ -9,32 +9,6 @@ namespace {
 
 using nlohmann::json;
 
-/// Columns of one metric; null where a configuration has no value, and of errors where it has no interval.
-json EstimateColumns(const ReportContent& content, size_t metric) {
-  json columns;
-  for (const char* name : {"value", "low", "high", "n", "basis", "error", "freedom"}) {
-    columns[name] = json::array();
-  }
-  for (const Configuration& configuration : content.results.configurations()) {
-    const std::optional<Estimate>& estimate = content.estimates.At(configuration.index, metric);
-    const bool sure = estimate && estimate->has_interval();
-    columns["value"].push_back(estimate ? Rounded(estimate->value) : json());
-    columns["n"].push_back(estimate ? json(estimate->samples) : json());
-    columns["basis"].push_back(estimate ? json(BasisName(estimate->basis)) : json());
-    columns["low"].push_back(sure ? Rounded(estimate->low) : json());
-    columns["high"].push_back(sure ? Rounded(estimate->high) : json());
-    columns["error"].push_back(sure ? Rounded(estimate->standard_error) : json());
-    columns["freedom"].push_back(sure ? Rounded(estimate->degrees_of_freedom) : json());
-  }
-  // Most metrics have no interval anywhere.
-  for (const char* name : {"low", "high", "error", "freedom"}) {
-    if (std::ranges::all_of(columns[name], [](const json& value) { return value.is_null(); })) {
-      columns[name] = nullptr;
-    }
-  }
-  return columns;
-}
-
 /// A text of each configuration as a place in a list, so that a reason of 300 is written once.
 class TextColumn {
  public:
@@ -58,6 +32,33 @@ class TextColumn {
 
 std::string_view BasisName(Basis basis) {
   return basis == Basis::kRuns ? "runs" : basis == Basis::kReported ? "steps" : "none";
+}
+
+json EstimateColumns(std::span<const std::optional<Estimate>> estimates) {
+  const auto column = [&](const auto& cell_of) {
+    json::array_t cells;
+    cells.reserve(estimates.size());
+    for (const std::optional<Estimate>& estimate : estimates) {
+      cells.push_back(estimate ? json(cell_of(*estimate)) : json());
+    }
+    return cells;
+  };
+  // Most metrics have no interval anywhere.
+  const bool are_sure = std::ranges::any_of(
+      estimates, [](const std::optional<Estimate>& estimate) { return estimate && estimate->has_interval(); });
+  const auto of_interval = [&](double Estimate::* part) {
+    return are_sure ? json(column([&](const Estimate& estimate) {
+      return estimate.has_interval() ? Rounded(estimate.*part) : json();
+    }))
+                    : json();
+  };
+  return {{"value", column([](const Estimate& estimate) { return Rounded(estimate.value); })},
+          {"n", column([](const Estimate& estimate) { return estimate.samples; })},
+          {"basis", column([](const Estimate& estimate) { return BasisName(estimate.basis); })},
+          {"low", of_interval(&Estimate::low)},
+          {"high", of_interval(&Estimate::high)},
+          {"error", of_interval(&Estimate::standard_error)},
+          {"freedom", of_interval(&Estimate::degrees_of_freedom)}};
 }
 
 json CodesJson(const std::vector<uint32_t>& codes, const Axis& axis) {
@@ -88,7 +89,11 @@ json ConfigurationsPart(const ReportContent& content) {
   part["reasons"] = std::move(reasons).Texts();
   part["reason"] = std::move(reasons).Column();
   for (size_t i = 0; i < content.metrics.size(); ++i) {
-    part["estimates"][MetricId(content.metrics[i])] = EstimateColumns(content, i);
+    std::vector<std::optional<Estimate>> column;
+    for (const Configuration& configuration : configurations) {
+      column.push_back(content.estimates.At(configuration.index, i));
+    }
+    part["estimates"][MetricId(content.metrics[i])] = EstimateColumns(column);
   }
   return part;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 
 #include "report/model/report_model.h"
 
@@ -32,6 +34,9 @@ nlohmann::json Rounded(double value);
 nlohmann::json ValueJson(const space::Value& value);
 /// The name of a metric in models and exports: "throughput", or of one that reports know nothing of its property.
 std::string MetricId(const Metric& metric);
+/// Columns over configurations: value, n and basis, low, high, error and freedom; null where there is none, the last
+/// four whole where nothing has an interval.
+nlohmann::json EstimateColumns(std::span<const std::optional<Estimate>> estimates);
 /// "runs", "steps", "none".
 std::string_view BasisName(Basis basis);
 /// The codes of an axis; -1 of what has none of its values.

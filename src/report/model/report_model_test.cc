@@ -57,6 +57,32 @@ TEST(ReportModelTest, EveryEstimateHasItsNumberItsIntervalAndWhatTheyRestOn) {
   EXPECT_EQ(model.at("configurations").at("runs"), json({1, 3}));
 }
 
+TEST(ReportModelTest, PartsAndWhatWasForetoldSayOfHowManyRunsTheyAre) {
+  constexpr int64_t kMib = 1024 * 1024;
+  std::vector<Measurement> measurements;
+  const auto add = [&](int64_t batch, int64_t mib) {
+    measurements.push_back(MakeValid({.batch_size = batch, .seed = static_cast<uint64_t>(batch)}));
+    measurements.back().properties["predicted_peak_bytes"] = 1900 * kMib;
+    measurements.back().properties["peak_tensor_bytes"] = mib * kMib;
+    measurements.back().properties["backward_peak_tensor_bytes"] = mib * kMib;
+  };
+  add(4, 1000);
+  for (const int64_t mib : {2000, 2001, 2002}) {
+    add(8, mib);
+  }
+  const json model = ModelOf(measurements);
+  const json& foretold = model.at("predictions").at(0);
+  EXPECT_EQ(foretold.at("n"), json({1, 3}));
+  EXPECT_TRUE(foretold.at("low").at(0).is_null());
+  // t(2) = 4.303, s = 1, n = 3; in GiB.
+  EXPECT_NEAR(1024 * foretold.at("high").at(1).get<double>(), 2001 + 4.302653 / std::sqrt(3.0), 1e-2);
+  const json& table = model.at("breakdowns").at(PlaceOf(model.at("breakdowns"), "id", "memory_phases"));
+  const json& peak = table.at("columns").at(PlaceOf(table.at("columns"), "target", "backward_peak_tensor_bytes"));
+  EXPECT_EQ(peak.at("n"), json({1, 3}));
+  EXPECT_TRUE(peak.at("high").at(0).is_null());
+  EXPECT_NEAR(1024 * peak.at("low").at(1).get<double>(), 2001 - 4.302653 / std::sqrt(3.0), 1e-2);
+}
+
 TEST(ReportModelTest, WithoutTheSeriesOfRunsEverythingElseIsTheSame) {
   std::vector<Measurement> measurements = DemoSpace();
   for (Measurement& measurement : measurements) {

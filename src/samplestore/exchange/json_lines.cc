@@ -5,34 +5,31 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "samplestore/exchange/fields.h"
 
 namespace assay::samplestore {
 namespace {
 
-Result<Measurement> ReadLine(const std::string& line, const std::string& where) {
-  ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line, where));
-  Result<Measurement> measurement = MeasurementFromJson(json);
-  if (!measurement.ok()) {
-    return measurement.status().WithContext(where);
-  }
-  for (const auto& [name, text] :
-       {std::pair("uid", &measurement->uid), std::pair("experiment", &measurement->experiment),
-        std::pair("parameterized_id", &measurement->parameterized_id),
-        std::pair("entity_id", &measurement->entity_id)}) {
-    if (text->empty()) {
-      return Status::InvalidArgument(fmt::format("{}: a measurement needs '{}'", where, name));
-    }
-  }
-  return measurement;
-}
+class JsonLinesWriter final : public MeasurementWriter {
+ public:
+  explicit JsonLinesWriter(AtomicFile file) : file_(std::move(file)) {}
+  Status Write(const Measurement& measurement) override { return file_.Write(DumpJson(ToJson(measurement)) + "\n"); }
+  Status Commit() override { return file_.Commit(); }
+
+ private:
+  AtomicFile file_;
+};
 
 }  // namespace
 
-Status WriteJsonLine(const Measurement& measurement, AtomicFile& file) {
-  return file.Write(DumpJson(ToJson(measurement)) + "\n");
+Result<std::unique_ptr<MeasurementWriter>> CreateJsonLines(const std::string& path) {
+  ASSAY_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  return std::unique_ptr<MeasurementWriter>(std::make_unique<JsonLinesWriter>(std::move(file)));
 }
 
 Status ReadJsonLines(const std::string& path, const std::function<Status(Measurement)>& take) {
@@ -45,10 +42,13 @@ Status ReadJsonLines(const std::string& path, const std::function<Status(Measure
   }
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (!Trim(line).empty()) {
-      ASSAY_ASSIGN_OR_RETURN(Measurement measurement, ReadLine(line, fmt::format("{}:{}", path, number)));
-      ASSAY_RETURN_IF_ERROR(take(std::move(measurement)));
+    if (Trim(line).empty()) {
+      continue;
     }
+    const std::string where = fmt::format("{}:{}", path, number);
+    ASSAY_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(line, where));
+    ASSAY_ASSIGN_OR_RETURN(Measurement measurement, WholeMeasurement(json, where));
+    ASSAY_RETURN_IF_ERROR(take(std::move(measurement)));
   }
   return file.bad() ? ErrnoStatus(errno, "read", path) : Status::Ok();
 }

@@ -2,16 +2,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 
-#include "base/files.h"
 #include "base/status.h"
-#include "samplestore/measurement.h"
+#include "samplestore/exchange/measurement_file.h"
 
 namespace assay::samplestore {
 
-/// `measurement` and a newline.
-Status WriteJsonLine(const Measurement& measurement, AtomicFile& file);
+Result<std::unique_ptr<MeasurementWriter>> CreateJsonLines(const std::string& path);
 
 /// Gives each measurement of `path` to `take`, whose first error ends it. Empty lines do not count. An error names the
 /// file and the line.

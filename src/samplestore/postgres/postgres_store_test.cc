@@ -53,6 +53,19 @@ std::vector<std::string> NewSince(SampleStore& store, int64_t after) {
   return uids;
 }
 
+TEST(StoreNameTest, HasNoPasswordAndTellsStoresApart) {
+  EXPECT_EQ(StoreName(""), DefaultStoreUrl());
+  EXPECT_EQ(StoreName("runs.db"), "sqlite:///runs.db");
+  EXPECT_EQ(StoreName("sqlite:////data/me@home/a?b.db"), "sqlite:////data/me@home/a?b.db");
+  EXPECT_EQ(StoreName("postgres://me:secret@host:5433/runs?sslmode=require"), "postgresql://me@host:5433/runs");
+  EXPECT_EQ(StoreName("postgresql://host/runs?password=secret&user=me"), "postgresql://me@host/runs");
+  EXPECT_EQ(StoreName("postgresql://host/runs?schema=assay"), "postgresql://host/runs");
+  EXPECT_EQ(StoreName("postgresql://host/runs?schema=team"), "postgresql://host/runs?schema=team");
+  EXPECT_EQ(StoreName("postgresql://me:secret@host:port/runs?none=1"), "postgresql://...");
+  EXPECT_EQ(StoreName("mysql://me:secret@host/runs"), "mysql://...");
+  EXPECT_THAT(OpenError("mysql://me:secret@host/runs"), HasSubstr("cannot understand store 'mysql://...'"));
+}
+
 // A reader that goes on behind the newest that it saw must not miss one that was on its way in before that.
 TEST(PostgresStoreTest, AReaderWaitsForTheWriterWhoWasFirst) {
   const std::string url = NewUrl();
@@ -112,7 +125,7 @@ class OutageTest : public ::testing::Test {
     server_ = *std::move(server);
   }
 
-  std::unique_ptr<SampleStore> Open(double longest_outage_seconds = 60) {
+  std::unique_ptr<SampleStore> Open(double longest_outage_seconds = 300) {
     StoreOptions options;
     options.longest_outage_seconds = longest_outage_seconds;
     options.on_outage = [this](std::string_view text) { told_ += fmt::format("{}\n", text); };

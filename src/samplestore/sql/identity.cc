@@ -7,7 +7,8 @@
 namespace assay::samplestore {
 namespace {
 
-// Made with the first measurement, and no part of the schema's version, as the table of progress is none.
+// Made with the store; of one that is older, with the next measurement. No part of the schema's version, as the table
+// of progress is none.
 constexpr char kIdentity[] = "store_identity";
 constexpr char kMakeIdentity[] = "CREATE TABLE IF NOT EXISTS store_identity(id TEXT NOT NULL)";
 

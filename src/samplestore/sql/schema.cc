@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "base/text.h"
+
 namespace assay::samplestore {
 namespace {
 
@@ -16,11 +18,15 @@ namespace {
 // `fenced_claims`  who is measuring what, and until when; `fences` has the last number that was given to a claim
 // `operations`     which command measured or met what
 //
+// `store_identity` a random name, by which a connection tells this store from another one in its place
+//
 // There are no foreign keys: rows come and go whole, in transactions, and to look up what each posting names would cost
 // more than to write it.
 constexpr char kTables[] = R"sql(
 CREATE TABLE store_schema(version BIGINT NOT NULL);
 INSERT INTO store_schema VALUES ({version});
+CREATE TABLE store_identity(id TEXT NOT NULL);
+INSERT INTO store_identity VALUES ('{identity}');
 
 CREATE TABLE terms(
   id {id},
@@ -93,9 +99,9 @@ CREATE TABLE operation_results(
 
 Status MakeTables(Connection& connection) {
   const SchemaWords words = connection.words();
-  return connection.Execute(fmt::format(kTables, fmt::arg("version", kStoreSchema), fmt::arg("id", words.id),
-                                        fmt::arg("given_id", words.given_id), fmt::arg("arrival", words.arrival),
-                                        fmt::arg("by_key", words.by_key)));
+  return connection.Execute(fmt::format(kTables, fmt::arg("version", kStoreSchema), fmt::arg("identity", RandomUid()),
+                                        fmt::arg("id", words.id), fmt::arg("given_id", words.given_id),
+                                        fmt::arg("arrival", words.arrival), fmt::arg("by_key", words.by_key)));
 }
 
 Result<int64_t> SchemaVersion(Connection& connection) {

@@ -350,6 +350,15 @@ TEST_P(SampleStoreTest, AnotherStoreInItsPlaceIsNoticed) {
   EXPECT_EQ(*Open()->Count({}), 1);
 }
 
+TEST_P(SampleStoreTest, WhoReadsAStoreBeforeItsFirstMeasurementGoesOnReading) {
+  const auto reader = target_->Open(StoreAccess::kReadOnly);
+  ASSERT_TRUE(reader.ok()) << reader.status().message();
+  Add(MakeMeasurement("u1", 1, Outcome::kValid));
+  const Status same = (*reader)->CheckSame();
+  EXPECT_TRUE(same.ok()) << same.message();
+  EXPECT_EQ(*(*reader)->Count({}), 1);
+}
+
 TEST_P(SampleStoreTest, AStoreThatGetsItsNameIsAnotherOneForWhoReadsAndReadAnewByWhoWrites) {
   Add(MakeMeasurement("u1", 1, Outcome::kValid));
   ASSERT_TRUE(target_->Execute("DROP TABLE store_identity").ok());

@@ -105,7 +105,7 @@ Status PostgresServer::Run() {
 }
 
 Status PostgresServer::WaitUntilItAnswers() const {
-  constexpr double kLongest = 60;
+  constexpr double kLongest = 300;
   const double start = MonotonicSeconds();
   while (PQping(url_of_database().c_str()) != PQPING_OK) {
     if (MonotonicSeconds() - start > kLongest) {

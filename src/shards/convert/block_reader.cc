@@ -29,8 +29,14 @@ BlockReader::~BlockReader() {
   }
 }
 
-Result<BlockReader> BlockReader::Open(const SourceFile& source, storage::Transfers& transfers, int64_t offset) {
+Result<BlockReader> BlockReader::Open(const SourceFile& source, storage::Transfers& transfers, int64_t offset,
+                                      std::span<const Column> columns) {
   BlockReader reader(source, transfers, offset);
+  if (source.format == RowFormat::kParquet) {
+    ASSAY_ASSIGN_OR_RETURN(ParquetStream parquet, ParquetStream::Open(source, transfers, offset, columns));
+    reader.parquet_.emplace(std::move(parquet));
+    return reader;
+  }
   if (source.format != RowFormat::kSynthetic && source.store->as_files() != nullptr && source.info.size > 0) {
     ASSAY_ASSIGN_OR_RETURN(reader.file_, ReadBlob({.store = source.store}, source.info.key, source.info.size));
     reader.text_ = reader.file_.text().substr(static_cast<size_t>(offset));
@@ -115,7 +121,21 @@ std::optional<RowBlock> BlockReader::NextDrawn() {
   return block.rows > 0 ? std::optional(block) : std::nullopt;
 }
 
+Result<std::optional<RowBlock>> BlockReader::NextColumns() {
+  ASSAY_ASSIGN_OR_RETURN(std::shared_ptr<const ColumnBatch> columns, parquet_->Next());
+  if (!columns) {
+    return std::optional<RowBlock>();
+  }
+  RowBlock block{.owner = {}, .text = {}, .offset = offset_, .rows = columns->rows};
+  offset_ += columns->rows;
+  block.columns = std::move(columns);
+  return std::optional(std::move(block));
+}
+
 Result<std::optional<RowBlock>> BlockReader::Next() {
+  if (parquet_) {
+    return NextColumns();
+  }
   if (source_->format == RowFormat::kSynthetic) {
     return NextDrawn();
   }

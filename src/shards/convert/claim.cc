@@ -64,7 +64,9 @@ Status ReclaimPlace(const DatasetPlace& place, const std::string& plan) {
   ASSAY_ASSIGN_OR_RETURN(const json theirs, ParseJson(stands->text(), place.Uri(kUnfinishedPlanName)));
   ASSAY_ASSIGN_OR_RETURN(const json ours, ParseJson(plan, "plan"));
   for (const auto& [name, value] : ours.items()) {
-    if (!theirs.contains(name) || theirs[name] != value) {
+    // A plan of before there were tokens says nothing of them.
+    const bool says_nothing = !theirs.contains(name) && value == "";
+    if (!says_nothing && (!theirs.contains(name) || theirs[name] != value)) {
       return Status::FailedPrecondition(
           fmt::format("the conversion to {} that was cut off had other {} ({} now): give it the same, or remove what "
                       "stands there",

@@ -30,17 +30,19 @@ class BlockWalk {
   };
 
   BlockWalk(std::span<const SourceFile> sources, std::span<const SourceHead> heads, storage::Transfers& transfers,
-            const RowPosition& from)
+            const RowPosition& from, std::span<const Column> columns = {})
       : sources_(sources),
         heads_(heads),
         transfers_(transfers),
+        columns_(columns),
         source_(static_cast<size_t>(from.source)),
         offset_(from.offset) {}
 
   Result<std::optional<Step>> Next() {
     for (; source_ < sources_.size(); ++source_, reader_.reset()) {
       if (!reader_) {
-        auto opened = BlockReader::Open(sources_[source_], transfers_, offset_.value_or(heads_[source_].bytes));
+        auto opened =
+            BlockReader::Open(sources_[source_], transfers_, offset_.value_or(heads_[source_].bytes), columns_);
         ASSAY_RETURN_IF_ERROR(opened.status());
         reader_ = std::make_unique<BlockReader>(*std::move(opened));
         offset_.reset();
@@ -58,9 +60,17 @@ class BlockWalk {
   const std::span<const SourceFile> sources_;
   const std::span<const SourceHead> heads_;
   storage::Transfers& transfers_;
+  const std::span<const Column> columns_;  // none: all
   size_t source_;
   std::optional<int64_t> offset_;  // of the first block; then where rows begin
   std::unique_ptr<BlockReader> reader_;
+};
+
+/// Where a block comes from.
+struct BlockPlace {
+  size_t source;
+  int64_t offset;
+  int64_t source_size;
 };
 
 class Conversion {
@@ -120,11 +130,12 @@ class Conversion {
   std::string TokenizerHash() const { return options_.tokenizer ? options_.tokenizer->hash : std::string(); }
 
   Status CheckTokenizer() const {
-    const auto other =
-        std::ranges::find_if(sources_, [](const SourceFile& source) { return source.format != RowFormat::kJsonLines; });
+    const auto other = std::ranges::find_if(sources_, [](const SourceFile& source) {
+      return source.format != RowFormat::kJsonLines && source.format != RowFormat::kParquet;
+    });
     if (options_.tokenizer && other != sources_.end()) {
       return Status::InvalidArgument(
-          fmt::format("{}: tokens are made of rows of JSON: leave --tokenizer out, or give JSON lines", other->uri()));
+          fmt::format("{}: tokens are made of JSON lines and of Parquet: leave --tokenizer out", other->uri()));
     }
     if (base_ && base_->manifest->tokenizer_hash != TokenizerHash()) {
       return Status::InvalidArgument(fmt::format(
@@ -172,7 +183,9 @@ class Conversion {
     if (options_.tokenizer) {
       tokens.emplace(schema_->columns, *options_.tokenizer);
     }
-    encoder_.emplace(schema_, strict_, base_ ? base_->manifest->version + 1 : 1, std::move(tokens));
+    const VersionBegin begin =
+        base_ ? VersionBegin{base_->manifest->version + 1, base_->index.samples()} : VersionBegin{};
+    encoder_.emplace(schema_, strict_, begin, std::move(tokens));
     for (size_t i = 0; i < sources_.size(); ++i) {
       ASSAY_RETURN_IF_ERROR(encoder_->CheckHead(sources_[i], heads_[i]));
     }
@@ -243,9 +256,9 @@ class Conversion {
   }
 
   Status EncodeBlocks(const RowPosition& from, JobPool& pool, ShardBuilder& builder, ShardOutput& output) {
-    BlockWalk walk(sources_, heads_, transfers_, from);
+    BlockWalk walk(sources_, heads_, transfers_, from, encoder_->brought());
     InOrder<EncodedBlock> encoding(pool);
-    std::deque<std::pair<size_t, int64_t>> places;  // of the blocks that are encoded: source and offset
+    std::deque<BlockPlace> places;  // of the blocks that are encoded
     // A thread that waits does a job itself: with one there is nothing to have ready.
     const size_t most = options_.threads == 1 ? 1 : 2 * static_cast<size_t>(options_.threads);
     for (bool at_end = false; !at_end || !encoding.empty();) {
@@ -253,7 +266,7 @@ class Conversion {
         ASSAY_ASSIGN_OR_RETURN(auto step, walk.Next());
         at_end = !step;
         if (step) {
-          places.emplace_back(step->source, step->block.offset);
+          places.push_back({step->source, step->block.offset, step->block.source_size()});
           encoding.Give([this, step = *std::move(step)] {
             return encoder_->Encode(sources_[step.source], heads_[step.source], step.block);
           });
@@ -261,16 +274,16 @@ class Conversion {
       }
       if (!encoding.empty()) {
         const EncodedBlock block = encoding.Take();
-        const auto [source, offset] = places.front();
+        const BlockPlace place = places.front();
         places.pop_front();
-        ASSAY_RETURN_IF_ERROR(TakeBlock(block, source, offset, builder, output));
+        ASSAY_RETURN_IF_ERROR(TakeBlock(block, place, builder, output));
       }
     }
     return Status::Ok();
   }
 
-  Status TakeBlock(const EncodedBlock& block, size_t source, int64_t offset, ShardBuilder& builder,
-                   ShardOutput& output) {
+  Status TakeBlock(const EncodedBlock& block, const BlockPlace& place, ShardBuilder& builder, ShardOutput& output) {
+    const size_t source = place.source;
     if (storage::IsCancelled(place_.cancel)) {
       return storage::CancelledStatus("convert", sources_[source].uri());
     }
@@ -283,7 +296,7 @@ class Conversion {
       builder.Add(std::string_view(block.samples).substr(at, record.bytes), record);
       at += record.bytes;
       position_ = {.source = static_cast<int64_t>(source),
-                   .offset = offset + block.ends[i],
+                   .offset = place.offset + block.ends[i],
                    .line = lines_[source] + block.lines[i]};
     }
     if (!block.error.ok()) {
@@ -291,8 +304,8 @@ class Conversion {
           fmt::format("{}:{}", sources_[source].uri(), lines_[source] + block.error_line + 1));
     }
     lines_[source] += block.line_count;
-    if (options_.progress && !block.ends.empty()) {
-      options_.progress(block.ends.back());
+    if (options_.progress) {
+      options_.progress(place.source_size);
     }
     return Status::Ok();
   }

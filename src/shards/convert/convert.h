@@ -28,7 +28,7 @@ struct ConvertOptions {
   Compression compression{};
   std::vector<std::string> hashes{};
   std::optional<int64_t> size_limit = kDefaultShardBytes;  ///< of a shard, uncompressed; nothing: one shard
-  /// Of rows of JSON alone: adds the columns input_ids and labels, and counts the tokens.
+  /// Of rows of JSON and of Parquet alone: adds the columns input_ids and labels, and counts the tokens.
   std::optional<RowTokenizer> tokenizer{};
   int threads = 1;      ///< they change nothing in what is written
   bool append = false;  ///< adds a version to the data set that stands, in its columns, format, compression and limit

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "shards/convert/claim.h"
 #include "shards/dataset/verify.h"
@@ -112,6 +113,17 @@ TEST_F(ConvertTest, GoesOnAfterAnyShard) {
     EXPECT_LT(report->resumed_shards, report->shards);
     EXPECT_EQ(Files(prefix), whole);
   }
+}
+
+TEST_F(ConvertTest, GoesOnFromAPlanThatSaysNothingOfTokens) {
+  PutRows(300);
+  CutOff("cut/", {});
+  nlohmann::json plan = nlohmann::json::parse(Files("cut/").at(std::string(kUnfinishedPlanName)));
+  EXPECT_EQ(plan.erase("tokenizer_hash"), 1u);
+  Put("cut/" + std::string(kUnfinishedPlanName), plan.dump());
+  const auto report = Run("cut/", {.resume = true});
+  ASSERT_EQ(report.status().message(), "");
+  EXPECT_GT(report->resumed_shards, 0);
 }
 
 TEST_F(ConvertTest, GoesOnFromAnyKindOfRowsInAnyFormat) {

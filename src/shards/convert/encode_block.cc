@@ -13,12 +13,18 @@
 #include "shards/convert/csv.h"
 #include "shards/format/json_row.h"
 #include "shards/format/python_text.h"
+#include "shards/format/row_json.h"
 #include "shards/format/shard_layout.h"
 #include "shards/format/webdataset.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::shards {
 namespace {
+
+/// Of tar files and Parquet, what there is stands with the rows.
+bool HasHead(RowFormat format) {
+  return format != RowFormat::kTar && format != RowFormat::kParquet;
+}
 
 /// What there is of an image.
 constexpr char kImageColumn[] = "image";
@@ -104,6 +110,27 @@ Status FieldOfText(const Encoding& encoding, std::string_view text, Field& field
   return IsUtf8(text) ? Status::Ok() : Status::InvalidArgument("it is no UTF-8");
 }
 
+/// Bytes that nobody has said what they are: content, or the text of what the column holds.
+Status TakeContent(const Encoding& encoding, Field& field, std::string& json) {
+  if (encoding.kind == EncodingKind::kBytes || encoding.kind == EncodingKind::kPil) {
+    return Status::Ok();
+  }
+  const std::string_view text = encoding.kind == EncodingKind::kScalar ? Trim(field.text) : field.text;
+  return FieldOfText(encoding, text, field, json);
+}
+
+/// Row `row` of a column of Parquet, for a column of the schema.
+Status ReadColumn(const BatchColumn& from, int64_t row, const Column& column, Field& field, std::string& json) {
+  from.Read(row, field);
+  Status taken;
+  if (field.kind == FieldKind::kBytes) {
+    taken = TakeContent(column.encoding, field, json);
+  } else if (field.kind == FieldKind::kText && !IsUtf8(field.text)) {
+    taken = Status::InvalidArgument("it is no UTF-8");
+  }
+  return taken.WithContext(fmt::format("column '{}'", column.name));
+}
+
 /// Where each column stands among the names; -1: it is none of them.
 std::vector<int64_t> PlacesOf(const std::vector<Column>& columns, const std::vector<std::string>& names) {
   std::vector<int64_t> places;
@@ -125,7 +152,7 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
     std::ranges::transform(source.synthetic->Columns(), std::back_inserter(head.names), &Column::name);
     return head;
   }
-  if (source.format == RowFormat::kTar) {
+  if (!HasHead(source.format)) {
     return SourceHead{};
   }
   ASSAY_ASSIGN_OR_RETURN(BlockReader reader, BlockReader::Open(source, transfers, 0));
@@ -154,25 +181,29 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
   return read.ok() ? Result<SourceHead>(std::move(head)) : read.WithContext(source.uri() + ":1");
 }
 
-Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head) const {
-  if (source.format == RowFormat::kJsonLines || source.format == RowFormat::kTar || source.info.size == 0) {
-    return Status::Ok();
-  }
-  const std::vector<int64_t> places = PlacesOf(schema_->columns, head.names);
+Status BlockEncoder::CheckColumns(const std::vector<std::string>& names, bool must) const {
+  const std::vector<int64_t> places = PlacesOf(brought(), names);
   const auto missing = std::ranges::find(places, -1);
   if (missing != places.end()) {
-    return Status::InvalidArgument(fmt::format("{}:1: it has no column '{}', but {}", source.uri(),
-                                               schema_->columns[static_cast<size_t>(missing - places.begin())].name,
-                                               Join(head.names, ", ")));
+    return Status::InvalidArgument(fmt::format("it has no column '{}', but {}",
+                                               brought()[static_cast<size_t>(missing - places.begin())].name,
+                                               Join(names, ", ")));
   }
-  if (strict_ && source.format != RowFormat::kImages && head.names.size() > places.size()) {
-    const auto extra = std::ranges::find_if(head.names, [&](const std::string& name) {
-      return std::ranges::find(schema_->columns, name, &Column::name) == schema_->columns.end();
+  if (must && names.size() > places.size()) {
+    const auto extra = std::ranges::find_if(names, [&](const std::string& name) {
+      return std::ranges::find(brought(), name, &Column::name) == brought().end();
     });
-    return Status::InvalidArgument(fmt::format(
-        "{}:1: the rows before have no column '{}': name the columns with --columns", source.uri(), *extra));
+    return Status::InvalidArgument(
+        fmt::format("the rows before have no column '{}': name the columns with --columns", *extra));
   }
   return Status::Ok();
+}
+
+Status BlockEncoder::CheckHead(const SourceFile& source, const SourceHead& head) const {
+  if (source.format == RowFormat::kJsonLines || !HasHead(source.format) || source.info.size == 0) {
+    return Status::Ok();
+  }
+  return CheckColumns(head.names, strict_ && source.format != RowFormat::kImages).WithContext(source.uri() + ":1");
 }
 
 bool BlockEncoder::Take(const RowBlock& block, const Row& row, Extent extent, EncodedBlock& out,
@@ -182,7 +213,7 @@ bool BlockEncoder::Take(const RowBlock& block, const Row& row, Extent extent, En
   const int64_t begin = block.offset + static_cast<int64_t>(extent.begin);
   const bool is_named = schema_->format == ShardFormat::kWebDataset;
   out.error = EncodeSample(*schema_, row, out.samples,
-                           is_named ? fmt::format("{:03}-{:05}-{:012}", version_, block.source, begin) : "");
+                           is_named ? fmt::format("{:03}-{:05}-{:012}", begin_.version, block.source, begin) : "");
   if (!out.error.ok()) {
     out.samples.resize(before);
     return false;
@@ -199,8 +230,8 @@ bool BlockEncoder::Take(const RowBlock& block, const Row& row, Extent extent, En
 void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const {
   thread_local JsonRowReader reader;
   thread_local Row row;
-  const std::vector<Column>& columns = tokens_ ? tokens_->brought() : schema_->columns;
-  std::vector<std::string> token_texts;
+  const std::vector<Column>& columns = brought();
+  RowTokens made;
   for (size_t at = 0; at < block.text.size();) {
     const size_t newline = std::min(block.text.find('\n', at), block.text.size());
     const size_t begin = at;
@@ -217,9 +248,9 @@ void BlockEncoder::EncodeJsonLines(const RowBlock& block, EncodedBlock& out) con
           fmt::format("the rows before have no '{}': name the columns with --columns", reader.unknown()));
     }
     if (out.error.ok() && tokens_) {
-      const Result<uint32_t> made = tokens_->Fill(line, row, token_texts);
-      out.error = made.status();
-      tokens = made.ok() ? *made : 0;
+      const Result<uint32_t> count = tokens_->Fill(line, row, made);
+      out.error = count.status();
+      tokens = count.ok() ? *count : 0;
     }
     if (!out.error.ok() || !Take(block, row, {begin, at}, out, tokens)) {
       return;
@@ -289,11 +320,8 @@ Status BlockEncoder::PlaceFields(std::span<const std::string> names, const Row& 
     }
     row[i] = fields[static_cast<size_t>(found - names.begin())];
     const Encoding& encoding = schema_->columns[i].encoding;
-    // A member that its ending says nothing about is content, or the text of what the column holds.
-    if (row[i].kind == FieldKind::kBytes && encoding.kind != EncodingKind::kBytes &&
-        encoding.kind != EncodingKind::kPil) {
-      const std::string_view text = encoding.kind == EncodingKind::kScalar ? Trim(row[i].text) : row[i].text;
-      ASSAY_RETURN_IF_ERROR(FieldOfText(encoding, text, row[i], json).WithContext(fmt::format("'{}'", name)));
+    if (row[i].kind == FieldKind::kBytes) {
+      ASSAY_RETURN_IF_ERROR(TakeContent(encoding, row[i], json).WithContext(fmt::format("'{}'", name)));
     }
   }
   const auto unknown = std::ranges::find_if(names, [&](const std::string& name) {
@@ -329,22 +357,54 @@ void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block,
   std::string memory;
   for (int64_t i = 0; i < block.rows && out.error.ok(); ++i) {
     out.error_line = out.line_count++;
-    out.error = rows.Draw(block.offset + i, row, memory);
+    out.error = rows.Draw(begin_.samples + block.offset + i, row, memory);
     if (out.error.ok()) {
       Take(block, row, {static_cast<size_t>(i), static_cast<size_t>(i + 1)}, out);
     }
   }
 }
 
+void BlockEncoder::EncodeColumns(const RowBlock& block, EncodedBlock& out) const {
+  const ColumnBatch& batch = *block.columns;
+  out.error = CheckColumns(batch.names, strict_);
+  std::vector<const BatchColumn*> read;
+  for (size_t i = 0; i < brought().size() && out.error.ok(); ++i) {
+    read.push_back(&*std::ranges::find(batch.columns, brought()[i].name, &BatchColumn::name));
+  }
+  Row row;
+  std::string json;
+  RowTokens made;
+  for (int64_t number = 0; number < batch.rows && out.error.ok(); ++number) {
+    out.error_line = out.line_count++;
+    row.resize(read.size());
+    for (size_t i = 0; i < read.size() && out.error.ok(); ++i) {
+      out.error = ReadColumn(*read[i], number, brought()[i], row[i], json);
+    }
+    uint32_t tokens = 0;
+    if (out.error.ok() && tokens_) {
+      json.clear();
+      AppendRowJson(brought(), row, json);
+      const Result<uint32_t> count = tokens_->Fill(json, row, made);
+      out.error = count.status();
+      tokens = count.ok() ? *count : 0;
+    }
+    if (out.error.ok()) {
+      Take(block, row, {static_cast<size_t>(number), static_cast<size_t>(number + 1)}, out, tokens);
+    }
+  }
+}
+
 EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const {
   EncodedBlock out;
-  out.samples.reserve(block.text.size());
+  out.samples.reserve(block.columns ? block.columns->memory.size() : block.text.size());
   if (source.format == RowFormat::kJsonLines) {
     EncodeJsonLines(block, out);
   } else if (source.format == RowFormat::kTar) {
     EncodeTar(block, out);
   } else if (source.format == RowFormat::kSynthetic) {
     EncodeDrawn(*source.synthetic, block, out);
+  } else if (source.format == RowFormat::kParquet) {
+    EncodeColumns(block, out);
   } else if (source.format == RowFormat::kImages) {
     EncodeImage(source, block, out);
   } else {

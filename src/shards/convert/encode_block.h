@@ -31,24 +31,32 @@ Result<SourceHead> ReadSourceHead(const SourceFile& source, storage::Transfers& 
 struct EncodedBlock {
   std::string samples{};
   std::vector<SampleRecord> records{};
-  std::vector<uint32_t> ends{};   ///< of each row, in the block: in bytes, or rows where they are drawn
+  std::vector<uint32_t> ends{};   ///< of each row, in the block: in bytes, or rows where offsets are
   std::vector<uint32_t> lines{};  ///< of the block, up to and with each row; rows where there are no lines
   int64_t line_count = 0;
   Status error{};          ///< of the first row that cannot be taken; the samples before it are there
   int64_t error_line = 0;  ///< of the block, from 0
 };
 
+/// Where a version of a data set begins.
+struct VersionBegin {
+  int64_t version = 1;
+  int64_t samples = 0;  ///< that the versions before it have
+};
+
 /// Makes rows into samples of a schema. Immutable; safe from several threads.
 class BlockEncoder {
  public:
-  /// `strict`: a row with a field that is no column is an error. `version`: of the data set, so that no two samples of
-  /// one that is appended to are called the same. `tokens`: columns of the schema that rows do not bring.
-  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict, int64_t version,
+  /// `strict`: a row with a field that is no column is an error. `begin`: so that no two samples of a data set that is
+  /// appended to are called or drawn the same. `tokens`: columns of the schema that rows do not bring.
+  BlockEncoder(std::shared_ptr<const ShardSchema> schema, bool strict, VersionBegin begin,
                std::optional<TokenColumns> tokens = {})
-      : schema_(std::move(schema)), strict_(strict), version_(version), tokens_(std::move(tokens)) {}
+      : schema_(std::move(schema)), strict_(strict), begin_(begin), tokens_(std::move(tokens)) {}
 
   /// Fails where a column is none of the names of a source of CSV or images.
   Status CheckHead(const SourceFile& source, const SourceHead& head) const;
+  /// Those that rows bring.
+  const std::vector<Column>& brought() const { return tokens_ ? tokens_->brought() : schema_->columns; }
   EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const;
 
  private:
@@ -59,6 +67,9 @@ class BlockEncoder {
   /// Puts the fields of a row that names its own into `row`, by column.
   Status PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const;
   void EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const;
+  void EncodeColumns(const RowBlock& block, EncodedBlock& out) const;
+  /// Whether a source that has columns of these names has all that are wanted, and where it `must` no other.
+  Status CheckColumns(const std::vector<std::string>& names, bool must) const;
   /// Where a row lies in its block.
   struct Extent {
     size_t begin;
@@ -69,7 +80,7 @@ class BlockEncoder {
 
   const std::shared_ptr<const ShardSchema> schema_;
   const bool strict_;
-  const int64_t version_;
+  const VersionBegin begin_;
   const std::optional<TokenColumns> tokens_;
 };
 

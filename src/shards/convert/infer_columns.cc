@@ -207,6 +207,39 @@ Result<std::vector<Column>> SeeTar(const SourceFile& source, std::string_view te
   return sorted;
 }
 
+std::string EncodingOfColumn(const BatchColumn& column, int64_t rows) {
+  if (column.HasNull(rows) && column.kind != BatchColumn::Kind::kBytes) {
+    return "json";
+  }
+  switch (column.kind) {
+    case BatchColumn::Kind::kText:
+      return "str";
+    case BatchColumn::Kind::kBytes:
+      return "bytes";
+    case BatchColumn::Kind::kBool:
+    case BatchColumn::Kind::kNumber:
+      return column.dtype == DType::kInt64 ? "int" : std::string(NameOf(column.dtype));
+    case BatchColumn::Kind::kDecimal:
+      return "str_decimal";
+    case BatchColumn::Kind::kArray:
+      return fmt::format("ndarray:{}", NameOf(column.dtype));
+    case BatchColumn::Kind::kJson:
+      return "json";
+  }
+  return "json";
+}
+
+Result<std::vector<Column>> SeeColumns(const ColumnBatch& batch) {
+  const int64_t rows = std::min<int64_t>(batch.rows, kInferredRows);
+  std::vector<Column> columns;
+  for (const BatchColumn& column : batch.columns) {
+    ASSAY_ASSIGN_OR_RETURN(Encoding encoding, Encoding::Parse(EncodingOfColumn(column, rows)));
+    columns.push_back({column.name, std::move(encoding)});
+  }
+  std::ranges::sort(columns, {}, &Column::name);
+  return columns;
+}
+
 }  // namespace
 
 std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources) {
@@ -217,6 +250,9 @@ std::vector<Column> ColumnsOfImages(std::span<const SourceFile> sources) {
 }
 
 Result<std::vector<Column>> InferColumns(const SourceFile& source, const SourceHead& head, const RowBlock& block) {
+  if (block.columns) {
+    return SeeColumns(*block.columns);
+  }
   if (source.format == RowFormat::kTar) {
     return SeeTar(source, block.text);
   }

@@ -16,6 +16,7 @@ inline constexpr int kInferredRows = 1000;
 /// - JSON: text is str, integers int (uint64 beyond int64), numbers float64, true and false uint8; lists, objects, and
 ///   whatever is null in some rows json.
 /// - tar: by the endings of members: txt is str, cls int, json json, jpg jpeg, png png, all others bytes.
+/// - Parquet: as the columns' types say; one that is null somewhere json, but for bytes.
 /// - CSV: where every field is such a number int or float64, else str.
 /// An error names the line: of a row that is not JSON, and of one whose column holds another kind of value than before.
 Result<std::vector<Column>> InferColumns(const SourceFile& source, const SourceHead& head, const RowBlock& block);

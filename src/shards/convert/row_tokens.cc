@@ -1,7 +1,6 @@
 #include "shards/convert/row_tokens.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -11,6 +10,15 @@ namespace {
 
 constexpr std::string_view kTokenColumns[] = {"input_ids", "labels"};
 constexpr std::string_view kTokenEncoding = "ndarray:int32";
+
+/// A view of `ids`.
+Field ArrayOf(const std::vector<int32_t>& ids) {
+  Field field;
+  field.SetText(FieldKind::kArray, {reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(int32_t)});
+  field.dtype = DType::kInt32;
+  field.shape = {static_cast<int64_t>(ids.size())};
+  return field;
+}
 
 }  // namespace
 
@@ -38,13 +46,11 @@ Result<std::vector<Column>> TokenColumns::AddTo(std::vector<Column> columns) {
   return columns;
 }
 
-Result<uint32_t> TokenColumns::Fill(std::string_view line, Row& row, std::vector<std::string>& texts) const {
-  ASSAY_ASSIGN_OR_RETURN(const RowTokens tokens, tokenizer_.tokenize(line));
-  texts = {fmt::format("[{}]", fmt::join(tokens.ids, ",")), fmt::format("[{}]", fmt::join(tokens.labels, ","))};
+Result<uint32_t> TokenColumns::Fill(std::string_view line, Row& row, RowTokens& tokens) const {
+  ASSAY_ASSIGN_OR_RETURN(tokens, tokenizer_.tokenize(line));
+  const std::vector<int32_t>* const made[] = {&tokens.ids, &tokens.labels};
   for (size_t i = 0; i < places_.size(); ++i) {
-    Field field;
-    field.SetText(FieldKind::kJson, texts[i]);
-    row.insert(row.begin() + places_[i], std::move(field));
+    row.insert(row.begin() + places_[i], ArrayOf(*made[i]));
   }
   return static_cast<uint32_t>(tokens.ids.size());
 }

@@ -35,8 +35,8 @@ class TokenColumns {
 
   /// The other columns, which rows bring.
   const std::vector<Column>& brought() const { return brought_; }
-  /// Puts the tokens of `line`, the text that `row` was read from, into it, as views of `texts`. Returns how many.
-  Result<uint32_t> Fill(std::string_view line, Row& row, std::vector<std::string>& texts) const;
+  /// Puts the tokens of `line`, the text that `row` was read from, into it, as views of `tokens`. Returns how many.
+  Result<uint32_t> Fill(std::string_view line, Row& row, RowTokens& tokens) const;
 
  private:
   RowTokenizer tokenizer_;

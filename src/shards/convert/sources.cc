@@ -21,15 +21,14 @@ struct FormatName {
   RowFormat format;
 };
 
-constexpr FormatName kNames[] = {{"jsonl", RowFormat::kJsonLines},
-                                 {"csv", RowFormat::kCsv},
-                                 {"tsv", RowFormat::kTsv},
-                                 {"images", RowFormat::kImages},
-                                 {"webdataset", RowFormat::kTar}};
-constexpr FormatName kEndings[] = {
-    {".jsonl", RowFormat::kJsonLines}, {".ndjson", RowFormat::kJsonLines}, {".json", RowFormat::kJsonLines},
-    {".csv", RowFormat::kCsv},         {".tsv", RowFormat::kTsv},          {".jpg", RowFormat::kImages},
-    {".jpeg", RowFormat::kImages},     {".png", RowFormat::kImages},       {".tar", RowFormat::kTar}};
+constexpr FormatName kNames[] = {{"jsonl", RowFormat::kJsonLines}, {"csv", RowFormat::kCsv},
+                                 {"tsv", RowFormat::kTsv},         {"images", RowFormat::kImages},
+                                 {"webdataset", RowFormat::kTar},  {"parquet", RowFormat::kParquet}};
+constexpr FormatName kEndings[] = {{".jsonl", RowFormat::kJsonLines}, {".ndjson", RowFormat::kJsonLines},
+                                   {".json", RowFormat::kJsonLines},  {".csv", RowFormat::kCsv},
+                                   {".tsv", RowFormat::kTsv},         {".jpg", RowFormat::kImages},
+                                   {".jpeg", RowFormat::kImages},     {".png", RowFormat::kImages},
+                                   {".tar", RowFormat::kTar},         {".parquet", RowFormat::kParquet}};
 
 constexpr std::string_view kWildcards = "*?[";
 

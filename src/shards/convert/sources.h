@@ -21,18 +21,19 @@ enum class RowFormat : uint8_t {
   kTsv,        ///< likewise, tabs between
   kImages,     ///< a file a row, in a folder for each class
   kTar,        ///< WebDataset: members of a tar that share a key are a row
+  kParquet,    ///< offsets in it are rows
   kSynthetic,  ///< drawn, from no file
 };
 
 std::string_view NameOf(RowFormat format);
-/// Of a format of files: "jsonl", "csv", "tsv", "images" or "webdataset".
+/// Of a format of files: "jsonl", "csv", "tsv", "images", "webdataset" or "parquet".
 Result<RowFormat> ParseRowFormat(std::string_view name);
 std::vector<std::string> RowFormatNames();
 /// Between fields: of kCsv and kTsv.
 inline char SeparatorOf(RowFormat format) {
   return format == RowFormat::kTsv ? '\t' : ',';
 }
-/// By a file's ending (.jsonl, .ndjson, .json, .csv, .tsv; .tar; .jpg, .jpeg, .png); nothing for others.
+/// By a file's ending (.jsonl, .ndjson, .json, .csv, .tsv; .tar; .parquet; .jpg, .jpeg, .png); nothing for others.
 std::optional<RowFormat> RowFormatOf(std::string_view file_name);
 /// How a file of images is encoded: "jpeg" or "png", by its ending.
 std::string_view ImageEncodingOf(std::string_view file_name);

@@ -11,7 +11,8 @@
 
 namespace assay::shards {
 
-/// Each row is a function of the settings and its number alone. Plain data.
+/// Each row is a function of the settings and its number alone; those of a data set that is appended to go on with the
+/// numbers. Plain data.
 struct SyntheticRows {
   enum class Kind : uint8_t {
     kText,    ///< words, of which the first quarter is `prompt` and the rest `completion`: both are text

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "shards/dataset/dataset.h"
@@ -29,7 +30,10 @@ Status CheckStored(const Dataset& dataset, size_t shard, const StoredShard& stor
 struct ShardContent {
   Blob data;  ///< decompressed
   Offsets offsets;
-  int64_t stored_bytes = 0;  ///< of its files; 0 where they did not come from where they are stored
+  int64_t stored_bytes = 0;     ///< of its files; 0 where they did not come from where they are stored
+  std::vector<bool> present{};  ///< which samples are there; empty: all are
+
+  bool has(int64_t index) const { return present.empty() || present[static_cast<size_t>(index)]; }
 
   int64_t samples() const { return static_cast<int64_t>(offsets.size()) - 1; }
   std::span<const std::byte> sample(int64_t index) const {

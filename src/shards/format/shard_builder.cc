@@ -115,7 +115,8 @@ ShardBuilder::ShardBuilder(std::shared_ptr<const ShardSchema> schema, int64_t nu
     : schema_(std::move(schema)), schema_text_(FormatSchema(*schema_)), number_(number), samples_(NewBuffer()) {}
 
 std::string ShardBuilder::NewBuffer() {
-  const auto wanted = static_cast<size_t>(std::min(schema_->size_limit.value_or(0), kMostReserved));
+  auto wanted = static_cast<size_t>(std::min(schema_->size_limit.value_or(0), kMostReserved));
+  wanted = schema_->format == ShardFormat::kWebDataset ? EndedTarBytes(wanted) : wanted;
   std::string buffer = std::exchange(spare_, std::string());
   buffer.clear();
   if (buffer.capacity() < wanted) {
@@ -132,7 +133,8 @@ bool ShardBuilder::IsFullFor(size_t bytes) const {
   const bool is_mds = schema_->format == ShardFormat::kMds;
   const size_t of_shard = is_mds ? 2 * sizeof(uint32_t) + schema_text_.size() : 0;
   const size_t of_sample = is_mds ? sizeof(uint32_t) : 0;
-  const size_t size = of_shard + samples_.size() + bytes + of_sample * (records_.size() + 1);
+  const size_t with_sample = of_shard + samples_.size() + bytes + of_sample * (records_.size() + 1);
+  const size_t size = schema_->format == ShardFormat::kWebDataset ? EndedTarBytes(with_sample) : with_sample;
   return static_cast<size_t>(*schema_->size_limit) < size;
 }
 

@@ -137,6 +137,19 @@ TEST(Shards, OfMoreBytesThanCanBeReadAreNotMade) {
   }
 }
 
+TEST(WebDatasetShards, AreWithinTheLimitWithTheEndOfTheTar) {
+  const ShardSchema schema{
+      .format = ShardFormat::kWebDataset, .columns = *ParseColumns("text:str"), .size_limit = 20480};
+  ShardBuilder builder(std::make_shared<const ShardSchema>(schema), 0);
+  const std::string sample(5120, 'x');
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(builder.IsFullFor(sample.size()));
+    builder.Add(sample, {.bytes = 5120});
+  }
+  EXPECT_TRUE(builder.IsFullFor(sample.size()));
+  EXPECT_EQ(builder.Take()->samples.size(), 20480u);
+}
+
 TEST(SplitShards, AreLinesWithOffsetsBeside) {
   ShardSchema schema{.format = ShardFormat::kXsv, .format_name = "csv", .columns = *ParseColumns("a:int,b:str")};
   std::vector<Row> rows(2, Row(2));

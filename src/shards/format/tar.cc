@@ -242,9 +242,12 @@ Status AppendTarMember(std::string& tar, std::string_view name, Bytes content) {
   return Status::Ok();
 }
 
+uint64_t EndedTarBytes(uint64_t bytes) {
+  return (bytes + 2 * kBlock + kRecord - 1) / kRecord * kRecord;
+}
+
 void EndTar(std::string& tar) {
-  tar.append(2 * kBlock, '\0');
-  tar.append((kRecord - tar.size() % kRecord) % kRecord, '\0');
+  tar.append(EndedTarBytes(tar.size()) - tar.size(), '\0');
 }
 
 }  // namespace assay::shards

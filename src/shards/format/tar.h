@@ -48,6 +48,9 @@ class TarReader {
 /// fits, else with a pax header before it.
 Status AppendTarMember(std::string& tar, std::string_view name, std::span<const std::byte> content);
 
+/// Of a tar of `bytes` once it is ended.
+uint64_t EndedTarBytes(uint64_t bytes);
+
 /// The two empty blocks that end a tar, filled up to a multiple of 20 blocks as tar itself does.
 void EndTar(std::string& tar);
 

@@ -119,6 +119,8 @@ TEST(WebDataset, ColumnsThatHaveNoPlaceAreRefused) {
   EXPECT_THAT(refusal("a:ndarray:int32"), HasSubstr("column 'a': tar files hold no ndarray:int32"));
   EXPECT_THAT(refusal("a/b:str"), HasSubstr("column 'a/b': a tar file has no place"));
   EXPECT_THAT(refusal("T:str,t:str"), HasSubstr("beside another"));
+  EXPECT_THAT(refusal("a.txt:bytes"), HasSubstr("know bytes by another name"));
+  EXPECT_EQ(refusal("a.npy:bytes,image.jpg:bytes"), "");
 }
 
 TEST(WebDataset, WhatIsCutOffIsNoWholeSample) {

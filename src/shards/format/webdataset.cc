@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "base/text.h"
 #include "base/utf8.h"
@@ -21,19 +24,30 @@ std::string_view EndingOf(std::string_view field) {
   return dot == std::string_view::npos ? field : field.substr(dot + 1);
 }
 
-/// What the package reads as integers.
-constexpr std::string_view kClassEndings[] = {"cls", "cls2", "index", "inx", "id"};
+/// What readers take a member for, by the ending of its name.
+enum class Content : uint8_t { kText, kJson, kClass, kJpeg, kPng };
 
-bool IsClass(std::string_view ending) {
-  return std::ranges::find(kClassEndings, ending) != std::end(kClassEndings);
-}
+struct EndingRow {
+  std::string_view ending;
+  Content content;
+};
 
-bool IsText(std::string_view ending) {
-  return ending == "txt" || ending == "text" || ending == "transcript";
+/// Of several for a content the first is what is written.
+constexpr EndingRow kEndings[] = {{"txt", Content::kText},   {"text", Content::kText},   {"transcript", Content::kText},
+                                  {"json", Content::kJson},  {"jsn", Content::kJson},    {"cls", Content::kClass},
+                                  {"cls2", Content::kClass}, {"index", Content::kClass}, {"inx", Content::kClass},
+                                  {"id", Content::kClass},   {"jpg", Content::kJpeg},    {"jpeg", Content::kJpeg},
+                                  {"png", Content::kPng}};
+
+/// Nothing where the ending says nothing that is known here.
+std::optional<Content> ContentOf(std::string_view ending) {
+  const auto* const row = std::ranges::find(kEndings, ending, &EndingRow::ending);
+  return row == std::end(kEndings) ? std::nullopt : std::optional(row->content);
 }
 
 Status ReadMember(std::string_view ending, std::string_view content, Field& field) {
-  if (IsClass(ending)) {
+  const std::optional<Content> holds = ContentOf(ending);
+  if (holds == Content::kClass) {
     const std::string_view digits = Trim(content);
     int64_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
@@ -43,42 +57,47 @@ Status ReadMember(std::string_view ending, std::string_view content, Field& fiel
     field.SetInteger(value);
     return Status::Ok();
   }
-  const bool is_json = ending == "json" || ending == "jsn";
-  const auto kind = IsText(ending) ? FieldKind::kText : is_json ? FieldKind::kJson : FieldKind::kBytes;
+  const FieldKind kind = holds == Content::kText   ? FieldKind::kText
+                         : holds == Content::kJson ? FieldKind::kJson
+                                                   : FieldKind::kBytes;
   field.SetText(kind, content);
   return kind == FieldKind::kBytes || IsUtf8(content) ? Status::Ok() : Status::InvalidArgument("it is no UTF-8");
 }
 
-/// What readers know the values of an encoding by: the first of the endings that say so.
-std::span<const std::string_view> EndingsOf(const Encoding& encoding) {
-  static constexpr std::string_view kText[] = {"txt", "text", "transcript"};
-  static constexpr std::string_view kJson[] = {"json", "jsn"};
-  static constexpr std::string_view kJpeg[] = {"jpg", "jpeg"};
-  static constexpr std::string_view kPng[] = {"png"};
+/// What a column's values are to readers; nothing where no ending says so.
+std::optional<Content> ContentOf(const Encoding& encoding) {
   switch (encoding.kind) {
     case EncodingKind::kStr:
     case EncodingKind::kStrInt:
     case EncodingKind::kStrFloat:
     case EncodingKind::kStrDecimal:
-      return kText;
+      return Content::kText;
     case EncodingKind::kScalar:
-      return IsFloat(*encoding.dtype) ? std::span<const std::string_view>(kJson) : kClassEndings;
+      return IsFloat(*encoding.dtype) ? Content::kJson : Content::kClass;
     case EncodingKind::kJson:
-      return kJson;
+      return Content::kJson;
     case EncodingKind::kBytes:
-      return encoding.name == "jpeg"  ? std::span<const std::string_view>(kJpeg)
-             : encoding.name == "png" ? std::span<const std::string_view>(kPng)
-                                      : std::span<const std::string_view>();
+      return encoding.name == "jpeg"  ? std::optional(Content::kJpeg)
+             : encoding.name == "png" ? std::optional(Content::kPng)
+                                      : std::nullopt;
     default:
-      return {};
+      return std::nullopt;
   }
 }
 
 /// The part of a member's name behind its key.
 std::string MemberField(const Column& column) {
-  const std::span<const std::string_view> endings = EndingsOf(column.encoding);
-  const bool is_named = std::ranges::find(endings, Lower(EndingOf(column.name))) != endings.end();
-  return endings.empty() || is_named ? column.name : fmt::format("{}.{}", column.name, endings.front());
+  const std::optional<Content> content = ContentOf(column.encoding);
+  if (!content || ContentOf(Lower(EndingOf(column.name))) == content) {
+    return column.name;
+  }
+  return fmt::format("{}.{}", column.name, std::ranges::find(kEndings, *content, &EndingRow::content)->ending);
+}
+
+/// Bytes under a name by which readers take them for text, JSON or a number.
+bool IsMistaken(const Column& column) {
+  const std::optional<Content> content = ContentOf(Lower(EndingOf(column.name)));
+  return column.encoding.name == "bytes" && content && *content != Content::kJpeg && *content != Content::kPng;
 }
 
 /// A number as digits.
@@ -107,6 +126,27 @@ Status DecodeMember(const Encoding& encoding, Bytes content, Field& field) {
                                                 : DecodeField(encoding, content, field);
 }
 
+struct WebMember {
+  std::string key;
+  std::string field;
+  TarMember file;
+};
+
+/// The next member that is a sample's, with its name in two; nothing at the end.
+Result<std::optional<WebMember>> NextMember(TarReader& reader) {
+  while (true) {
+    ASSAY_ASSIGN_OR_RETURN(std::optional<TarMember> member, reader.Next());
+    if (!member) {
+      return std::optional<WebMember>();
+    }
+    std::string_view key;
+    std::string field;
+    if (SplitMemberName(member->name, key, field)) {
+      return std::optional(WebMember{std::string(key), std::move(field), *std::move(member)});
+    }
+  }
+}
+
 }  // namespace
 
 bool SplitMemberName(std::string_view name, std::string_view& key, std::string& field) {
@@ -131,20 +171,15 @@ Result<Offsets> FindWebSamples(Bytes tar, uint64_t offset) {
   std::string last_key;
   uint64_t end = 0;
   while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<TarMember> member, reader.Next());
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<WebMember> member, NextMember(reader));
     if (!member) {
       break;
     }
-    std::string_view key;
-    std::string field;
-    if (!SplitMemberName(member->name, key, field)) {
-      continue;
+    if (offsets.empty() || member->key != last_key) {
+      offsets.push_back(member->file.begin);
+      last_key = member->key;
     }
-    if (offsets.empty() || key != last_key) {
-      offsets.push_back(member->begin);
-      last_key = key;
-    }
-    end = member->end;
+    end = member->file.end;
   }
   offsets.push_back(offsets.empty() ? 0 : end);
   return offsets;
@@ -156,18 +191,16 @@ Result<uint64_t> EndOfWholeSamples(Bytes tar, uint64_t offset) {
   uint64_t end = 0;
   bool is_first = true;
   while (true) {
-    const auto member = reader.Next();
+    const auto member = NextMember(reader);
     if (!member.ok() && !reader.is_cut_off()) {
       return member.status();
     }
     if (!member.ok() || !*member) {
       return end;
     }
-    std::string_view key;
-    std::string field;
-    if (SplitMemberName((*member)->name, key, field) && (is_first || key != last_key)) {
-      end = is_first ? 0 : (*member)->begin;
-      last_key = key;
+    if (is_first || (*member)->key != last_key) {
+      end = is_first ? 0 : (*member)->file.begin;
+      last_key = (*member)->key;
       is_first = false;
     }
   }
@@ -178,24 +211,21 @@ Status DecodeWebSample(Bytes sample, WebSample& out) {
   out.row.clear();
   TarReader reader(sample);
   while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<TarMember> member, reader.Next());
+    ASSAY_ASSIGN_OR_RETURN(std::optional<WebMember> member, NextMember(reader));
     if (!member) {
       return out.row.empty() ? Status::InvalidArgument("the sample has no member") : Status::Ok();
     }
-    std::string_view key;
-    std::string name;
-    if (!SplitMemberName(member->name, key, name)) {
-      continue;
+    const std::string& name = member->file.name;
+    if (std::ranges::find(out.names, member->field) != out.names.end()) {
+      return Status::InvalidArgument(fmt::format("'{}' comes twice", name));
     }
-    if (std::ranges::find(out.names, name) != out.names.end()) {
-      return Status::InvalidArgument(fmt::format("'{}' comes twice", member->name));
+    out.key = member->key;
+    const Bytes bytes = member->file.content;
+    const std::string_view content(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    if (const Status read = ReadMember(EndingOf(member->field), content, out.row.emplace_back()); !read.ok()) {
+      return read.WithContext(fmt::format("'{}'", name));
     }
-    out.key = key;
-    const std::string_view content(reinterpret_cast<const char*>(member->content.data()), member->content.size());
-    if (const Status read = ReadMember(EndingOf(name), content, out.row.emplace_back()); !read.ok()) {
-      return read.WithContext(fmt::format("'{}'", member->name));
-    }
-    out.names.push_back(std::move(name));
+    out.names.push_back(std::move(member->field));
   }
 }
 
@@ -209,6 +239,11 @@ Status CheckWebColumns(std::span<const Column> columns) {
         kind == EncodingKind::kList) {
       return Status::InvalidArgument(
           fmt::format("column '{}': tar files hold no {}: take mds", column.name, column.encoding.name));
+    }
+    if (IsMistaken(column)) {
+      return Status::InvalidArgument(
+          fmt::format("column '{}': readers of tar files know bytes by another name: take another, or str, json or int",
+                      column.name));
     }
     if (!is_name || !fields.insert(Lower(field)).second) {
       return Status::InvalidArgument(fmt::format("column '{}': a tar file has no place for one of that name{}",
@@ -240,27 +275,24 @@ Status EncodeWebSample(std::span<const Column> columns, std::string_view key, co
 
 Status DecodeWebColumns(std::span<const Column> columns, Bytes sample, Row& row) {
   row.resize(columns.size());
+  std::vector<std::string> fields;
+  std::ranges::transform(columns, std::back_inserter(fields),
+                         [](const Column& column) { return Lower(MemberField(column)); });
   std::vector<bool> seen(columns.size());
   TarReader reader(sample);
   while (true) {
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<TarMember> member, reader.Next());
+    ASSAY_ASSIGN_OR_RETURN(const std::optional<WebMember> member, NextMember(reader));
     if (!member) {
       break;
     }
-    std::string_view key;
-    std::string field;
-    if (!SplitMemberName(member->name, key, field)) {
+    const auto field = std::ranges::find(fields, member->field);
+    if (field == fields.end()) {
       continue;
     }
-    const auto column =
-        std::ranges::find_if(columns, [&](const Column& candidate) { return Lower(MemberField(candidate)) == field; });
-    if (column == columns.end()) {
-      continue;
-    }
-    const auto i = static_cast<size_t>(column - columns.begin());
+    const auto i = static_cast<size_t>(field - fields.begin());
     seen[i] = true;
-    ASSAY_RETURN_IF_ERROR(
-        DecodeMember(column->encoding, member->content, row[i]).WithContext(fmt::format("column '{}'", column->name)));
+    ASSAY_RETURN_IF_ERROR(DecodeMember(columns[i].encoding, member->file.content, row[i])
+                              .WithContext(fmt::format("column '{}'", columns[i].name)));
   }
   const auto missing = std::ranges::find(seen, false);
   return missing == seen.end() ? Status::Ok()

@@ -37,7 +37,7 @@ struct WebSample {
 Status DecodeWebSample(std::span<const std::byte> sample, WebSample& out);
 
 /// What tar files cannot hold: arrays, lists of files, pixels; a name that a member cannot have; two that differ in
-/// case alone.
+/// case alone; bytes that readers would take for something else by their name.
 Status CheckWebColumns(std::span<const Column> columns);
 
 /// Appends `row` as the sample `key`, which has no dot in its last part: a member a column, with what readers know the

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,12 +10,12 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <vector>
 
 #include "base/file_descriptor.h"
 #include "base/files.h"
+#include "base/process_identity.h"
 #include "base/text.h"
 #include "shards/format/digest.h"
 
@@ -76,11 +75,14 @@ std::vector<std::string> NamesIn(const std::string& folder) {
   return names;
 }
 
-/// The process that a temporary file or a claim is of, by the digits behind `name`'s last dot but one.
-bool ProcessLives(std::string_view pid_text) {
-  pid_t pid = 0;
-  const auto [end, error] = std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid);
-  return error == std::errc() && pid > 0 && (::kill(pid, 0) == 0 || errno == EPERM);
+/// What a temporary file or a claim says whose it is.
+std::string OwnMark() {
+  return fmt::format("{}-{}", ::getpid(), ProcessStart());
+}
+
+bool OwnerIsGone(std::string_view mark) {
+  const size_t dash = std::min(mark.find('-'), mark.size());
+  return ProcessIsGone(mark.substr(0, dash), mark.substr(std::min(dash + 1, mark.size())));
 }
 
 Status WriteAll(int fd, std::string_view bytes, const std::string& path) {
@@ -120,10 +122,10 @@ void DiskCache::RemoveLeftovers() {
     if (!name.starts_with(kPrefix) || !name.ends_with(kTemporarySuffix)) {
       continue;
     }
-    // "assay-NAME.shard.PID.COUNT.part"
+    // "assay-NAME.shard.MARK.COUNT.part"
     const size_t behind = name.find(kSuffix);
-    const size_t pid = behind == std::string::npos ? std::string::npos : behind + kSuffix.size() + 1;
-    if (pid < name.size() && !ProcessLives(std::string_view(name).substr(pid, name.find('.', pid) - pid))) {
+    const size_t mark = behind == std::string::npos ? std::string::npos : behind + kSuffix.size() + 1;
+    if (mark < name.size() && OwnerIsGone(std::string_view(name).substr(mark, name.find('.', mark) - mark))) {
       ::unlink((folder_ + "/" + name).c_str());
     }
   }
@@ -174,17 +176,20 @@ void DiskCache::MakeRoom(int64_t bytes, const NextUse& next_use) {
   }
 }
 
+Status DiskCache::CheckTakes(int64_t bytes) const {
+  return bytes + static_cast<int64_t>(kEndBytes) <= limit_bytes_
+             ? Status::Ok()
+             : Status::FailedPrecondition(fmt::format(
+                   "a shard has {}, and the cache at {} may take {}: give it a higher limit",
+                   FormatBytes(static_cast<double>(bytes)), folder_, FormatBytes(static_cast<double>(limit_bytes_))));
+}
+
 Status DiskCache::Put(const std::string& name, std::span<const std::byte> content, const NextUse& next_use) {
-  const auto bytes = static_cast<int64_t>(content.size() + kEndBytes);
-  if (bytes > limit_bytes_) {
-    return Status::FailedPrecondition(
-        fmt::format("a shard has {}, and the cache at {} may take {}: give it a higher limit",
-                    FormatBytes(static_cast<double>(bytes)), folder_, FormatBytes(static_cast<double>(limit_bytes_))));
-  }
-  MakeRoom(bytes, next_use);
+  ASSAY_RETURN_IF_ERROR(CheckTakes(static_cast<int64_t>(content.size())));
+  MakeRoom(static_cast<int64_t>(content.size() + kEndBytes), next_use);
   static std::atomic<int> count = 0;
   const std::string path = PathOf(name);
-  const std::string temporary = fmt::format("{}.{}.{}{}", path, ::getpid(), ++count, kTemporarySuffix);
+  const std::string temporary = fmt::format("{}.{}.{}{}", path, OwnMark(), ++count, kTemporarySuffix);
   const FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (fd.get() < 0) {
     return ErrnoStatus(errno, "create", temporary);
@@ -204,17 +209,16 @@ Status DiskCache::Put(const std::string& name, std::span<const std::byte> conten
 
 std::optional<DiskCache::Claim> DiskCache::TryClaim(const std::string& name) {
   const std::string path = PathOf(name) + std::string(kClaimSuffix);
-  const std::string pid = fmt::to_string(::getpid());
   // A link that names its process: it appears with what it says.
-  if (::symlink(pid.c_str(), path.c_str()) == 0) {
+  if (::symlink(OwnMark().c_str(), path.c_str()) == 0) {
     return Claim(path);
   }
   if (errno != EEXIST) {
     return Claim("");  // the folder takes no link, of anybody: there is nobody to wait for
   }
-  std::array<char, 32> holder = {};
+  std::array<char, 64> holder = {};
   const ssize_t length = ::readlink(path.c_str(), holder.data(), holder.size());
-  if (length > 0 && !ProcessLives(std::string_view(holder.data(), static_cast<size_t>(length)))) {
+  if (length > 0 && OwnerIsGone(std::string_view(holder.data(), static_cast<size_t>(length)))) {
     ::unlink(path.c_str());
   }
   return std::nullopt;

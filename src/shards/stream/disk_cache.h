@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "shards/dataset/place.h"
@@ -28,8 +29,10 @@ class DiskCache {
 
   /// When a name is needed next; the largest number: it is not known to be.
   using NextUse = std::function<int64_t(const std::string& name)>;
-  /// Removes what is needed last until `content` fits, and writes it; nothing where it is larger than the limit. kIo
-  /// where the disk is full.
+  /// FailedPrecondition where so many bytes are more than the limit.
+  Status CheckTakes(int64_t bytes) const;
+  /// Removes what is needed last until `content` fits, and writes it. What CheckTakes() says; kIo where the disk is
+  /// full.
   Status Put(const std::string& name, std::span<const std::byte> content, const NextUse& next_use);
 
   /// Whether this caller is the one to fetch `name`: false while another one, that lives, does. Ends with the claim.
@@ -37,15 +40,16 @@ class DiskCache {
    public:
     explicit Claim(std::string path) : path_(std::move(path)) {}
     Claim(Claim&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-    Claim& operator=(Claim&&) = delete;
+    Claim& operator=(Claim&& other) noexcept {
+      std::swap(path_, other.path_);
+      return *this;
+    }
     ~Claim();
 
    private:
     std::string path_;
   };
   std::optional<Claim> TryClaim(const std::string& name);
-
-  int64_t limit_bytes() const { return limit_bytes_; }
 
  private:
   DiskCache(std::string folder, int64_t limit_bytes) : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}

@@ -82,6 +82,17 @@ TEST_F(DiskCacheTest, OnlyOneFetches) {
   EXPECT_TRUE(cache_->TryClaim("b"));
 }
 
+TEST_F(DiskCacheTest, WhatAProcessLeftIsKnownThoughItsIdIsOursNow) {
+  const std::string before = std::to_string(::getpid()) + "-1";
+  ASSERT_EQ(::symlink(before.c_str(), Path("assay-a.shard.claim").c_str()), 0);
+  const std::string half = Path("assay-b.shard." + before + ".1.part");
+  ASSERT_TRUE(WriteFileAtomically(half, "half of it").ok());
+  EXPECT_FALSE(cache_->TryClaim("a"));
+  EXPECT_TRUE(cache_->TryClaim("a"));
+  EXPECT_TRUE(DiskCache::Open(folder_.path(), 400).ok());
+  EXPECT_FALSE(FileExists(half));
+}
+
 TEST_F(DiskCacheTest, NobodyIsWaitedForWhereTheFolderTakesNoClaim) {
   std::filesystem::remove_all(folder_.path());
   EXPECT_TRUE(cache_->TryClaim("a"));

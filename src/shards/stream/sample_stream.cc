@@ -19,6 +19,19 @@ constexpr int64_t kPlanStep = 8;
 /// Samples between two looks at what can be fetched.
 constexpr int64_t kFetchStep = 64;
 
+/// Samples that `memory_bytes` have room for.
+int64_t SamplesIn(int64_t memory_bytes, std::span<const StreamSource> sources) {
+  int64_t bytes = 0;
+  int64_t samples = 0;
+  for (const StreamSource& source : sources) {
+    for (const ShardEntry& shard : source.dataset.index.shards) {
+      bytes += std::max<int64_t>(shard.raw_data.bytes, 0);
+      samples += shard.samples;
+    }
+  }
+  return std::max<int64_t>(1, memory_bytes / std::max<int64_t>(1, bytes / std::max<int64_t>(1, samples)));
+}
+
 bool IsOfTheShard(const Status& status) {
   return status.code() == ErrorCode::kInvalidArgument || status.code() == ErrorCode::kNotFound;
 }
@@ -31,6 +44,7 @@ StreamCounters Since(const StreamCounters& now, const StreamCounters& before) {
           .skipped = now.skipped - before.skipped,
           .fetched_bytes = now.fetched_bytes - before.fetched_bytes,
           .fetched_shards = now.fetched_shards - before.fetched_shards,
+          .fetched_samples = now.fetched_samples - before.fetched_samples,
           .cached_shards = now.cached_shards - before.cached_shards,
           .damaged_fetches = now.damaged_fetches - before.damaged_fetches,
           .unkept_shards = now.unkept_shards - before.unkept_shards,
@@ -43,6 +57,7 @@ SampleStream::SampleStream(std::vector<StreamSource> sources, const StreamOption
     : sources_(std::move(sources)),
       options_(options),
       table_(sources_),
+      horizon_(SamplesIn(options.memory_bytes / 2, sources_)),
       position_(options.begin),
       slots_(table_.size()) {}
 
@@ -74,7 +89,8 @@ Result<std::unique_ptr<SampleStream>> SampleStream::Open(std::vector<StreamSourc
   if (!options.cache_folder.empty()) {
     ASSAY_ASSIGN_OR_RETURN(stream->cache_, DiskCache::Open(options.cache_folder, options.cache_bytes));
   }
-  stream->loader_ = std::make_unique<ShardLoader>(stream->sources_, stream->table_, stream->cache_.get());
+  stream->loader_ =
+      std::make_unique<ShardLoader>(stream->sources_, stream->table_, stream->cache_.get(), options.speed);
   ASSAY_RETURN_IF_ERROR(stream->BeginEpoch());
   for (int i = 0; i < options.threads; ++i) {
     stream->threads_.emplace_back([raw = stream.get()] { raw->Work(); });
@@ -104,6 +120,19 @@ Status SampleStream::BeginEpoch() {
   plan_.emplace(table_, sample_at, order_->per_rank(), kLongestPlan);
   plan_->Extend(kFirstPlan);
   fetch_ = 0;
+  for (uint32_t shard = 0; shard < slots_.size(); ++shard) {
+    Slot& slot = slots_[shard];
+    if (slot.state == SlotState::kFailed) {
+      slot = {};  // the store may have it again
+    }
+    if (slot.until == UsePlan::kNever) {
+      continue;
+    }
+    slot.until = 0;  // what there is of it is of the epoch before
+    if (slot.state == SlotState::kHeld) {
+      Release(shard);
+    }
+  }
   FetchAhead();
   return Status::Ok();
 }
@@ -137,6 +166,7 @@ StreamCounters SampleStream::counters() const {
   const LoadCounters& loads = loader_->counters();
   counters.fetched_bytes = loads.fetched_bytes;
   counters.fetched_shards = loads.fetched_shards;
+  counters.fetched_samples = loads.fetched_samples;
   counters.cached_shards = loads.cached_shards;
   counters.damaged_fetches = loads.damaged_fetches;
   counters.unkept_shards = loads.unkept_shards;
@@ -157,7 +187,10 @@ Result<std::optional<StreamedSample>> SampleStream::Next() {
       FetchAhead();
     }
     Slot& slot = slots_[use.place.shard];
-    if (slot.state != SlotState::kHeld) {
+    while (slot.state != SlotState::kFailed && !Holds(use.place)) {
+      if (slot.state == SlotState::kHeld) {
+        Release(use.place.shard);
+      }
       WaitFor(use.place.shard);
     }
     if (slot.state == SlotState::kFailed) {
@@ -186,26 +219,63 @@ void SampleStream::FetchAhead() {
   fetch_ = std::max(fetch_, plan_->head());
   for (; fetch_ < plan_->end(); ++fetch_) {
     const UsePlan::Use& use = plan_->At(fetch_);
-    if (use.sample < 0 || slots_[use.place.shard].state != SlotState::kAbsent) {
+    const uint32_t shard = use.place.shard;
+    if (use.sample < 0 || (slots_[shard].state != SlotState::kAbsent && fetch_ < slots_[shard].until)) {
       continue;
     }
-    const int64_t bytes = loader_->MemoryOf(use.place.shard);
-    if (asked_ >= 2 * options_.threads || !MakeRoom(bytes, false, use.place.shard)) {
+    if (slots_[shard].state != SlotState::kAbsent) {
+      // Other samples of it: those that are there are given first.
+      if (slots_[shard].state != SlotState::kHeld || plan_->NextUse(shard) < slots_[shard].until) {
+        break;
+      }
+      Release(shard);
+    }
+    if (asked_ >= 2 * options_.threads) {
       break;
     }
-    Ask(use.place.shard, false);
+    Part part = PartOf(shard, fetch_);
+    if (!MakeRoom(part.bytes, false, shard)) {
+      break;
+    }
+    Ask(shard, std::move(part), false);
   }
 }
 
-void SampleStream::Ask(uint32_t shard, bool first) {
-  slots_[shard].state = SlotState::kAsked;
-  memory_ += loader_->MemoryOf(shard);
+SampleStream::Part SampleStream::PartOf(uint32_t shard, int64_t from) const {
+  const int64_t until = std::min(plan_->end(), from + horizon_);
+  if (until < from + horizon_ && until < plan_->count()) {
+    return {.bytes = loader_->MemoryOf(shard)};  // it is not seen what is needed of it
+  }
+  std::vector<uint32_t> samples = plan_->NeededOf(shard, until);
+  const auto count = static_cast<int64_t>(samples.size());
+  if (!loader_->SamplesPay(shard, count)) {
+    return {.bytes = loader_->MemoryOf(shard)};
+  }
+  return {.samples = std::move(samples), .until = until, .bytes = loader_->MemoryOfSome(shard, count)};
+}
+
+void SampleStream::Ask(uint32_t shard, Part part, bool first) {
+  Slot& slot = slots_[shard];
+  slot = {.state = SlotState::kAsked, .until = part.until, .asked_bytes = part.bytes};
+  memory_ += part.bytes;
   ++asked_;
   {
     const std::lock_guard lock(mutex_);
-    first ? queue_.push_front(shard) : queue_.push_back(shard);
+    Asked asked{shard, std::move(part.samples)};
+    first ? queue_.push_front(std::move(asked)) : queue_.push_back(std::move(asked));
   }
   work_.notify_one();
+}
+
+void SampleStream::Release(uint32_t shard) {
+  memory_ -= slots_[shard].shard.memory_bytes;
+  slots_[shard] = {};
+  std::erase(held_, shard);
+}
+
+bool SampleStream::Holds(const ShardTable::Place& place) const {
+  const Slot& slot = slots_[place.shard];
+  return slot.state == SlotState::kHeld && slot.shard.content->has(place.index);
 }
 
 void SampleStream::TakeLoaded() {
@@ -228,14 +298,18 @@ void SampleStream::TakeLoaded() {
 void SampleStream::Take(Loaded loaded) {
   Slot& slot = slots_[loaded.shard];
   --asked_;
-  memory_ -= loader_->MemoryOf(loaded.shard);
+  memory_ -= slot.asked_bytes;
   if (!loaded.result.ok()) {
     slot.state = SlotState::kFailed;
     slot.failed = loaded.result.status();
+    slot.until = UsePlan::kNever;
     return;
   }
   slot.state = SlotState::kHeld;
   slot.shard = *std::move(loaded.result);
+  if (slot.shard.content->present.empty()) {
+    slot.until = UsePlan::kNever;  // it came whole
+  }
   memory_ += slot.shard.memory_bytes;
   held_.push_back(loaded.shard);
 }
@@ -243,8 +317,9 @@ void SampleStream::Take(Loaded loaded) {
 void SampleStream::WaitFor(uint32_t shard) {
   TakeLoaded();
   if (slots_[shard].state == SlotState::kAbsent) {
-    MakeRoom(loader_->MemoryOf(shard), true, shard);
-    Ask(shard, true);
+    Part part = PartOf(shard, plan_->head());
+    MakeRoom(part.bytes, true, shard);
+    Ask(shard, std::move(part), true);
   }
   const double start = MonotonicSeconds();
   bool waited = false;
@@ -276,10 +351,7 @@ bool SampleStream::MakeRoom(int64_t bytes, bool force, uint32_t keep) {
     if (farthest == held_.end()) {
       return force;
     }
-    memory_ -= slots_[*farthest].shard.memory_bytes;
-    slots_[*farthest] = {};
-    *farthest = held_.back();
-    held_.pop_back();
+    Release(*farthest);
   }
   return true;
 }
@@ -295,15 +367,16 @@ void SampleStream::Work() {
     if (stopping_) {
       return;
     }
-    const uint32_t shard = queue_.front();
+    const Asked asked = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
     const double begin = ThreadCpuSeconds();
-    Result<LoadedShard> result = loader_->Load(shard, next_use);
+    Result<LoadedShard> result =
+        asked.samples.empty() ? loader_->Load(asked.shard, next_use) : loader_->LoadSome(asked.shard, asked.samples);
     const double computed = ThreadCpuSeconds() - begin;
     lock.lock();
     cpu_seconds_ += computed;
-    loaded_.push_back({shard, std::move(result)});
+    loaded_.push_back({asked.shard, std::move(result)});
     ended_.notify_one();
   }
 }

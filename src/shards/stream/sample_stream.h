@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "shards/order/epoch_order.h"
+#include "shards/stream/fetch_cost.h"
 #include "shards/stream/shard_loader.h"
 #include "shards/stream/stream_state.h"
 #include "shards/stream/use_plan.h"
@@ -29,6 +30,7 @@ struct StreamOptions {
   std::string cache_folder{};               ///< empty: no cache on disk
   int64_t cache_bytes = int64_t{10} << 30;  ///< that the cache may take
   bool skip_damaged = false;                ///< leaves out samples of shards that are lost or damaged
+  std::optional<StoreSpeed> speed{};        ///< of the stores; nothing: it is measured
 };
 
 /// A sample as its shard holds it: DecodeSample() makes a row of it.
@@ -45,6 +47,7 @@ struct StreamCounters {
   int64_t skipped = 0;
   int64_t fetched_bytes = 0;
   int64_t fetched_shards = 0;
+  int64_t fetched_samples = 0;  ///< without their shards
   int64_t cached_shards = 0;
   int64_t damaged_fetches = 0;
   int64_t unkept_shards = 0;  ///< that the cache could not take
@@ -56,7 +59,8 @@ struct StreamCounters {
 StreamCounters Since(const StreamCounters& now, const StreamCounters& before);
 
 /// Belongs to one thread. Its own threads fetch the shards of the next samples, in the order in which they are needed,
-/// as far ahead as memory goes; where it does not, shards whose next sample is farthest make room.
+/// as far ahead as memory goes; where it does not, shards whose next sample is farthest make room. Of a shard of which
+/// few samples are needed while it would be held, these alone are fetched where that is quicker.
 class SampleStream {
  public:
   /// Begins where the options say, or where `from` stood. Refuses what GoOnWith() refuses, and fewer samples than
@@ -86,6 +90,18 @@ class SampleStream {
     SlotState state = SlotState::kAbsent;
     LoadedShard shard{};
     Status failed{};
+    int64_t until = UsePlan::kNever;  ///< its samples that are needed before this place of the plan are there
+    int64_t asked_bytes = 0;          ///< memory that is counted for it until it is there
+  };
+  /// What is to be fetched of a shard.
+  struct Part {
+    std::vector<uint32_t> samples{};  ///< empty: all of it
+    int64_t until = UsePlan::kNever;
+    int64_t bytes = 0;  ///< of memory
+  };
+  struct Asked {
+    uint32_t shard;
+    std::vector<uint32_t> samples;
   };
   struct Loaded {
     uint32_t shard;
@@ -96,7 +112,13 @@ class SampleStream {
   Status BeginEpoch();
   /// Asks for the shards of the samples ahead, as far as memory goes.
   void FetchAhead();
-  void Ask(uint32_t shard, bool first);
+  /// What of `shard` is needed from `from` on while it would be held.
+  Part PartOf(uint32_t shard, int64_t from) const;
+  void Ask(uint32_t shard, Part part, bool first);
+  /// What is held of `shard` is not needed any more.
+  void Release(uint32_t shard);
+  /// Whether the sample at `place` can be given.
+  bool Holds(const ShardTable::Place& place) const;
   /// Takes what the threads have loaded.
   void TakeLoaded();
   void Take(Loaded loaded);
@@ -109,6 +131,7 @@ class SampleStream {
   const std::vector<StreamSource> sources_;
   const StreamOptions options_;
   const ShardTable table_;
+  const int64_t horizon_;  // samples that half of the memory has room for
   std::unique_ptr<DiskCache> cache_;
   std::unique_ptr<ShardLoader> loader_;
   OrderSettings order_settings_;
@@ -125,7 +148,7 @@ class SampleStream {
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::condition_variable ended_;
-  std::deque<uint32_t> queue_;      // guarded by mutex_
+  std::deque<Asked> queue_;         // guarded by mutex_
   std::vector<Loaded> loaded_;      // guarded by mutex_
   std::vector<int64_t> next_uses_;  // as the plan has them, for the cache; guarded by mutex_
   double cpu_seconds_ = 0;          // of the threads; guarded by mutex_

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <set>
 #include <thread>
 
 #include "base/files.h"
 #include "shards/convert/convert.h"
+#include "storage/decorator/forwarding_store.h"
 #include "storage/memory/memory_store.h"
 
 namespace assay::shards {
@@ -17,6 +20,29 @@ namespace {
 using testing::HasSubstr;
 
 constexpr int kSamples = 500;
+
+/// Reads of shards wait until two are on their way at once, for some minutes at most.
+class MeetingStore : public storage::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<storage::ObjectInfo> Read(const std::string& key, std::span<const storage::ReadPiece> pieces,
+                                   const storage::ReadOptions& options) override {
+    if (key.ends_with(".mds")) {
+      ++readers_;
+      const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(5);
+      while (readers_ < 2 && std::chrono::steady_clock::now() < until) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      has_met_ = has_met_ || readers_ == 2;
+    }
+    return ForwardingStore::Read(key, pieces, options);
+  }
+  bool has_met() const { return has_met_; }
+
+ private:
+  std::atomic<int> readers_ = 0;
+  std::atomic<bool> has_met_ = false;
+};
 
 class SampleStreamTest : public testing::Test {
  protected:
@@ -32,6 +58,16 @@ class SampleStreamTest : public testing::Test {
   void Put(const std::string& key, const std::string& content) {
     const storage::Bytes bytes = std::as_bytes(std::span(content));
     ASSERT_TRUE(store_->Write(key, {&bytes, 1}, {}).ok());
+  }
+
+  std::string Get(const std::string& key) {
+    std::string content;
+    const auto allocate = [&](int64_t size) {
+      content.resize(static_cast<size_t>(size));
+      return std::as_writable_bytes(std::span(content));
+    };
+    EXPECT_TRUE(store_->ReadWhole(key, allocate, {}).ok());
+    return content;
   }
 
   void Make(const std::string& prefix, const ConvertOptions& options) {
@@ -126,6 +162,48 @@ TEST_F(SampleStreamTest, ShardsAreFetchedOnceWhereMemoryIsEnough) {
   Take(*stream);
   EXPECT_EQ(stream->counters().fetched_shards, static_cast<int64_t>(Sources()[0].dataset.index.shards.size()));
   EXPECT_EQ(stream->counters().samples, 2 * kSamples);
+}
+
+TEST_F(SampleStreamTest, FewSamplesOfLargeShardsAreFetchedAlone) {
+  std::string rows;
+  for (int i = 0; i < kSamples; ++i) {
+    rows += fmt::format("{{\"n\": {}, \"t\": \"{}\"}}\n", i, std::string(20'000, 'x'));
+  }
+  Put("rows.jsonl", rows);
+  Make("large/", {.size_limit = 2 << 20});
+  StreamOptions options = Options();
+  options.speed = {.wait_seconds = 0, .bytes_per_second = 1};
+  options.order.shuffle = ShuffleAlgorithm::kPy1s;
+  options.order.canonical_nodes = 1;
+  options.order.epoch_size = 40;  // of 100 samples in each shard eight are taken
+  for (const int64_t memory : {int64_t{1} << 30, int64_t{100'000}}) {
+    options.memory_bytes = memory;
+    const auto stream = *SampleStream::Open(Sources("large/"), options);
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      EXPECT_EQ(Take(*stream).size(), 40u);
+      ASSERT_TRUE(stream->NextEpoch().ok());
+    }
+    const StreamCounters counters = stream->counters();
+    EXPECT_GE(counters.fetched_samples, 3 * 40);
+    EXPECT_EQ(counters.fetched_shards, 0);
+    EXPECT_LT(counters.fetched_bytes, 8 * 40 * 20'000);
+  }
+  options.order.epoch_size = 0;
+  const auto stream = *SampleStream::Open(Sources("large/"), options);
+  EXPECT_EQ(Take(*stream).size(), size_t{kSamples});
+  options.memory_bytes = int64_t{1} << 30;
+  const auto roomy = *SampleStream::Open(Sources("large/"), options);
+  EXPECT_EQ(Take(*roomy).size(), size_t{kSamples});
+  EXPECT_EQ(roomy->counters().fetched_samples, 0);
+  std::string shard((*FindBlob({.store = store_}, "large/shard.00000.mds"))->text());
+  shard[shard.size() / 2] ^= 1;
+  Put("large/shard.00000.mds", shard);
+  options.memory_bytes = 100'000;
+  const auto damaged = *SampleStream::Open(Sources("large/"), options);
+  Result<std::optional<StreamedSample>> sample = damaged->Next();
+  for (; sample.ok() && *sample; sample = damaged->Next()) {
+  }
+  EXPECT_THAT(sample.status().message(), HasSubstr("large/shard.00000.mds is damaged"));
 }
 
 TEST_F(SampleStreamTest, AnotherNumberOfRanksGoesOnWithTheSameOrder) {
@@ -228,6 +306,7 @@ TEST_F(SampleStreamTest, MoreSamplesThanAnEpochHasAreRefused) {
 TEST_F(SampleStreamTest, ADamagedShardEndsItOrIsLeftOut) {
   const Dataset dataset = Sources()[0].dataset;
   const ShardEntry& shard = dataset.index.shards[3];
+  const std::string whole = Get("set/" + shard.raw_data.basename);
   Put("set/" + shard.raw_data.basename, std::string(static_cast<size_t>(shard.raw_data.bytes), 'x'));
   StreamOptions options = Options();
   Result<std::optional<StreamedSample>> sample = std::optional<StreamedSample>();
@@ -241,6 +320,10 @@ TEST_F(SampleStreamTest, ADamagedShardEndsItOrIsLeftOut) {
   EXPECT_EQ(static_cast<int64_t>(Take(*skipping).size()), kSamples - shard.samples);
   EXPECT_EQ(skipping->counters().skipped, shard.samples);
   EXPECT_EQ(skipping->state().skipped, shard.samples);
+  Put("set/" + shard.raw_data.basename, whole);
+  ASSERT_TRUE(skipping->NextEpoch().ok());
+  EXPECT_EQ(Take(*skipping), Expected(options, {.epoch = 1}));
+  EXPECT_EQ(skipping->counters().skipped, shard.samples);
 }
 
 TEST_F(SampleStreamTest, RanksShareACache) {
@@ -263,6 +346,28 @@ TEST_F(SampleStreamTest, RanksShareACache) {
   const auto again = open(0);
   Take(*again);
   EXPECT_EQ(again->counters().fetched_shards, 0);
+}
+
+TEST_F(SampleStreamTest, NobodyWaitsForAShardThatTheCacheCannotTake) {
+  Make("one/", {});
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("cache");
+  const auto meeting = std::make_shared<MeetingStore>(store_);
+  const auto open = [&](int64_t rank) {
+    StreamOptions options = Options(2, rank);
+    options.cache_folder = folder.path();
+    options.cache_bytes = 100;
+    std::vector<StreamSource> sources;
+    sources.push_back({.dataset = *OpenDataset({.store = meeting, .prefix = "one/"})});
+    return *SampleStream::Open(std::move(sources), options);
+  };
+  const auto first = open(0);
+  const auto second = open(1);
+  std::thread other([&] { EXPECT_EQ(Take(*second).size(), kSamples / 2); });
+  EXPECT_EQ(Take(*first).size(), kSamples / 2);
+  other.join();
+  EXPECT_TRUE(meeting->has_met());
+  EXPECT_EQ(first->counters().unkept_shards, 1);
+  EXPECT_THAT(std::string(first->cache_error().message()), HasSubstr("give it a higher limit"));
 }
 
 TEST_F(SampleStreamTest, FewerSamplesThanRanksAreRefused) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <limits>
@@ -10,6 +11,8 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "shards/dataset/some_samples.h"
+#include "storage/store_checks.h"
 
 namespace assay::shards {
 namespace {
@@ -23,14 +26,20 @@ int64_t MappedBytes(int64_t samples) {
   return kMappingBytes + static_cast<int64_t>(sizeof(uint64_t)) * (samples + 1);
 }
 
+/// Of so many samples of a shard, about.
+int64_t BytesOfSome(const ShardEntry& entry, int64_t samples) {
+  return entry.raw_data.bytes / std::max<int64_t>(entry.samples, 1) * samples;
+}
+
 bool IsDamaged(const Status& status) {
   return status.code() == ErrorCode::kInvalidArgument;
 }
 
 }  // namespace
 
-ShardLoader::ShardLoader(std::span<const StreamSource> sources, const ShardTable& table, DiskCache* cache)
-    : sources_(sources), table_(table), cache_(cache), checked_(table.size()) {
+ShardLoader::ShardLoader(std::span<const StreamSource> sources, const ShardTable& table, DiskCache* cache,
+                         std::optional<StoreSpeed> speed)
+    : sources_(sources), table_(table), cache_(cache), checked_(table.size()), cost_(speed) {
   for (const StreamSource& source : sources) {
     // Where it stands is part of it: two copies may be damaged in different places.
     names_.push_back(Sha256Hex(source.dataset.place.Uri() + "\n" + source.dataset.fingerprint()).substr(0, 24));
@@ -44,8 +53,34 @@ bool ShardLoader::LiesHere(uint32_t shard) const {
 }
 
 int64_t ShardLoader::MemoryOf(uint32_t shard) const {
-  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  const ShardEntry& entry = EntryOf(shard);
   return MappedBytes(entry.samples) + (LiesHere(shard) ? 0 : entry.raw_data.bytes);
+}
+
+int64_t ShardLoader::MemoryOfSome(uint32_t shard, int64_t samples) const {
+  return MappedBytes(EntryOf(shard).samples) + BytesOfSome(EntryOf(shard), samples);
+}
+
+bool ShardLoader::SamplesPay(uint32_t shard, int64_t samples) const {
+  const ShardEntry& entry = EntryOf(shard);
+  return cache_ == nullptr && DatasetOf(shard).place.store->as_files() == nullptr &&
+         HasLoneSamples(DatasetOf(shard), table_.shard(shard).number) &&
+         cost_.SamplesPay(entry.raw_data.bytes, entry.samples, samples, BytesOfSome(entry, samples));
+}
+
+Result<LoadedShard> ShardLoader::LoadSome(uint32_t shard, std::span<const uint32_t> samples) {
+  const double start = MonotonicSeconds();
+  Result<ShardContent> content = LoadSamples(DatasetOf(shard), table_.shard(shard).number, samples);
+  if (!content.ok()) {
+    counters_.damaged_fetches += IsDamaged(content.status()) ? 1 : 0;
+    return Fetch(shard);
+  }
+  // The table is read first, which takes a wait.
+  cost_.Note(content->stored_bytes, std::max(0.0, MonotonicSeconds() - start - cost_.speed().wait_seconds));
+  counters_.fetched_samples += static_cast<int64_t>(samples.size());
+  counters_.fetched_bytes += content->stored_bytes;
+  const int64_t bytes = MappedBytes(content->samples()) + static_cast<int64_t>(content->data.bytes.size());
+  return LoadedShard{.content = std::make_shared<const ShardContent>(*std::move(content)), .memory_bytes = bytes};
 }
 
 std::string ShardLoader::CacheName(uint32_t shard, bool meta) const {
@@ -73,7 +108,11 @@ LoadedShard ShardLoader::Mapped(ShardContent content) {
 Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
   const Dataset& dataset = DatasetOf(shard);
   const size_t number = table_.shard(shard).number;
+  const double start = MonotonicSeconds();
   Result<ShardContent> content = LoadShard(dataset, number);
+  if (content.ok()) {
+    cost_.Note(content->stored_bytes, MonotonicSeconds() - start);
+  }
   if (!content.ok() && IsDamaged(content.status())) {
     ++counters_.damaged_fetches;  // on its way, perhaps
     content = LoadShard(dataset, number);
@@ -86,7 +125,7 @@ Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
 }
 
 std::optional<LoadedShard> ShardLoader::FindCached(uint32_t shard) {
-  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  const ShardEntry& entry = EntryOf(shard);
   std::optional<Blob> data = cache_->Find(CacheName(shard, false));
   std::optional<Blob> meta = entry.raw_meta ? cache_->Find(CacheName(shard, true)) : Blob();
   if (!data || !meta) {
@@ -111,7 +150,7 @@ Status ShardLoader::PutCached(uint32_t shard, const ShardContent& content,
     const bool is_number = std::from_chars(begin, name.data() + name.size(), number).ec == std::errc();
     return is_of_source && is_number ? next_use(first + number) : std::numeric_limits<int64_t>::max();
   };
-  const ShardEntry& entry = DatasetOf(shard).index.shards[table_.shard(shard).number];
+  const ShardEntry& entry = EntryOf(shard);
   if (entry.raw_meta) {
     // Made anew from the offsets: the stored one may be compressed.
     std::vector<uint32_t> table = {static_cast<uint32_t>(content.samples())};
@@ -140,26 +179,32 @@ Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_
   if (cache_ == nullptr) {
     return Fetch(shard);
   }
-  const double start = MonotonicSeconds();
-  while (true) {
-    if (std::optional<LoadedShard> cached = FindCached(shard)) {
-      return *std::move(cached);
-    }
-    const auto claim = cache_->TryClaim(CacheName(shard, false));
-    if (!claim && MonotonicSeconds() - start < kLongestWaitSeconds) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-      continue;
-    }
-    // Whoever had the claim may have put it there since it was looked for.
-    if (std::optional<LoadedShard> cached = FindCached(shard)) {
-      return *std::move(cached);
-    }
-    ASSAY_ASSIGN_OR_RETURN(LoadedShard loaded, Fetch(shard));
-    if (const Status kept = PutCached(shard, *loaded.content, next_use); !kept.ok()) {
-      NoteUnkept(kept);
-    }
-    return loaded;
+  if (std::optional<LoadedShard> cached = FindCached(shard)) {
+    return *std::move(cached);
   }
+  if (const Status takes = cache_->CheckTakes(EntryOf(shard).raw_data.bytes); !takes.ok()) {
+    NoteUnkept(takes);  // nobody is going to put it there: every rank fetches it, and none waits for another
+    return Fetch(shard);
+  }
+  const storage::CancelFlag cancel = DatasetOf(shard).place.cancel;
+  const double start = MonotonicSeconds();
+  std::optional<DiskCache::Claim> claim = cache_->TryClaim(CacheName(shard, false));
+  while (!claim && MonotonicSeconds() - start < kLongestWaitSeconds) {
+    if (storage::IsCancelled(cancel)) {
+      return storage::CancelledStatus("read", DatasetOf(shard).place.Uri(EntryOf(shard).data().basename));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    claim = cache_->TryClaim(CacheName(shard, false));
+  }
+  // Whoever had the claim may have put it there since it was looked for.
+  if (std::optional<LoadedShard> cached = FindCached(shard)) {
+    return *std::move(cached);
+  }
+  ASSAY_ASSIGN_OR_RETURN(LoadedShard loaded, Fetch(shard));
+  if (const Status kept = PutCached(shard, *loaded.content, next_use); !kept.ok()) {
+    NoteUnkept(kept);
+  }
+  return loaded;
 }
 
 }  // namespace assay::shards

@@ -34,6 +34,16 @@ void UsePlan::Extend(int64_t more) {
   }
 }
 
+std::vector<uint32_t> UsePlan::NeededOf(uint32_t shard, int64_t end) const {
+  std::vector<uint32_t> needed;
+  for (int64_t use = next_use_[shard]; use != kNever && use < end; use = next_same_[Slot(use)]) {
+    needed.push_back(At(use).place.index);
+  }
+  std::ranges::sort(needed);
+  needed.erase(std::ranges::unique(needed).begin(), needed.end());
+  return needed;
+}
+
 void UsePlan::Pop() {
   const Use& use = At(head_);
   if (use.sample >= 0) {

@@ -34,6 +34,8 @@ class UsePlan {
   void Pop();
   /// The next sample at or behind head() that lies in `shard`; kNever: none that is seen.
   int64_t NextUse(uint32_t shard) const { return next_use_[shard]; }
+  /// Which samples of `shard` are needed before `end`, as far as it is seen: by their places in it, each once.
+  std::vector<uint32_t> NeededOf(uint32_t shard, int64_t end) const;
 
  private:
   size_t Slot(int64_t k) const { return static_cast<size_t>(k % static_cast<int64_t>(uses_.size())); }

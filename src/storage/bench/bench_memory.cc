@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -101,14 +102,27 @@ double ProcessCpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
+AnonymousMemoryWatch::AnonymousMemoryWatch()
+    : start_bytes_(StatusBytes("RssAnon:")), peak_bytes_(start_bytes_), looks_([this](const std::stop_token& stop) {
+        constexpr std::chrono::milliseconds kPause(5);
+        while (!stop.stop_requested()) {
+          peak_bytes_ = std::max(peak_bytes_.load(), StatusBytes("RssAnon:"));
+          std::this_thread::sleep_for(kPause);
+        }
+      }) {}
+
+int64_t AnonymousMemoryWatch::PeakBeyondBytes() const {
+  return std::max(peak_bytes_.load(), StatusBytes("RssAnon:")) - start_bytes_;
+}
+
 RssWatch::RssWatch() {
   const FileDescriptor file = OpenFile("/proc/self/clear_refs", O_WRONLY);
   reset_ = file.valid() && ::write(file.get(), "5", 1) == 1;
   start_bytes_ = StatusBytes("VmRSS:");
 }
 
-int64_t RssWatch::PeakBeyondBytes() const {
-  return reset_ ? std::max<int64_t>(0, StatusBytes("VmHWM:") - start_bytes_) : 0;
+std::optional<int64_t> RssWatch::PeakBeyondBytes() const {
+  return reset_ ? std::optional(std::max<int64_t>(0, StatusBytes("VmHWM:") - start_bytes_)) : std::nullopt;
 }
 
 }  // namespace assay::storage

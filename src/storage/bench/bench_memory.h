@@ -1,7 +1,9 @@
 // Memory of a benchmark: large, on huge pages where the system has them, filled with what nothing compresses.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -46,11 +48,24 @@ Status WarmMemory(int64_t bytes);
 /// Seconds of processor time of this process so far.
 double ProcessCpuSeconds();
 
-/// The resident memory's growth from here to its peak. Where the system cannot start a peak anew, 0.
+/// The growth of resident memory that no file backs, from here to its peak as far as looking every few milliseconds
+/// shows it: what is mapped of files is the page cache's. Shared memory does not count.
+class AnonymousMemoryWatch {
+ public:
+  AnonymousMemoryWatch();
+  int64_t PeakBeyondBytes() const;
+
+ private:
+  int64_t start_bytes_;
+  std::atomic<int64_t> peak_bytes_;
+  std::jthread looks_;
+};
+
+/// The resident memory's growth from here to its peak. Nothing where the system cannot start a peak anew.
 class RssWatch {
  public:
   RssWatch();
-  int64_t PeakBeyondBytes() const;
+  std::optional<int64_t> PeakBeyondBytes() const;
 
  private:
   int64_t start_bytes_ = 0;

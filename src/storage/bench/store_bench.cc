@@ -172,7 +172,7 @@ Status Measure(StoreBenchRow& row, const std::function<Status()>& work) {
   ASSAY_RETURN_IF_ERROR(work());
   row.seconds.push_back(MonotonicSeconds() - start);
   row.cpu_seconds.push_back(ProcessCpuSeconds() - cpu);
-  row.peak_rss_beyond_bytes = std::max(row.peak_rss_beyond_bytes, rss.PeakBeyondBytes());
+  row.peak_rss_beyond_bytes = std::max(row.peak_rss_beyond_bytes, rss.PeakBeyondBytes());  // nothing is the least
   return Status::Ok();
 }
 
@@ -190,14 +190,16 @@ Status Repeat(Workload& workload, const StoreBenchPlan& plan, StoreBenchRow& put
 Result<std::vector<StoreBenchRow>> RunStoreBench(ObjectStore& store, const StoreBenchPlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<Workload> workload, MakeWorkload(store, plan));
   const int64_t bytes = plan.object_bytes * plan.objects;
-  std::vector<StoreBenchRow> rows = {{"put", bytes, plan.objects, {}, {}, 0}, {"get", bytes, plan.objects, {}, {}, 0}};
+  std::vector<StoreBenchRow> rows = {{"put", bytes, plan.objects, {}, {}, {}},
+                                     {"get", bytes, plan.objects, {}, {}, {}}};
   const Status status = Repeat(*workload, plan, rows[0], rows[1]);
   const Status removed = FirstFailure(store.RemoveMany(workload->Keys()));
   ASSAY_RETURN_IF_ERROR(status);
   ASSAY_RETURN_IF_ERROR(removed);
   // New tensors are the content's own memory.
-  if (plan.work == StoreBenchPlan::Work::kTensors) {
-    rows[1].peak_rss_beyond_bytes = std::max<int64_t>(0, rows[1].peak_rss_beyond_bytes - bytes);
+  if (std::optional<int64_t>& beyond = rows[1].peak_rss_beyond_bytes;
+      beyond && plan.work == StoreBenchPlan::Work::kTensors) {
+    beyond = std::max<int64_t>(0, *beyond - bytes);
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,9 @@ struct StoreBenchRow {
   int64_t bytes = 0;      ///< of a repeat
   int64_t objects = 1;
   std::vector<double> seconds;
-  std::vector<double> cpu_seconds;    ///< of this process
-  int64_t peak_rss_beyond_bytes = 0;  ///< the most that a repeat took beside the content's own memory
+  std::vector<double> cpu_seconds;  ///< of this process
+  /// The most that a repeat took beside the content's own memory; nothing where the system does not tell.
+  std::optional<int64_t> peak_rss_beyond_bytes;
 };
 
 /// Puts and gets in turns. After every get the content is compared, outside of the time; a difference is an error.

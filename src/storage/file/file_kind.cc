@@ -12,11 +12,13 @@ namespace {
 
 constexpr std::string_view kFileSchemes[] = {"file"};
 
+constexpr char kSyncFiles[] = "sync_files";
+
 constexpr OptionFlag kSyncFlags[] = {
     {.names = "--no-sync",
      .help = "Files: do not wait until the disk has them; a power cut may lose or cut what was just written",
      .value = "false"}};
-constexpr OwnOption kFileOptions[] = {{.key = "sync_files",
+constexpr OwnOption kFileOptions[] = {{.key = kSyncFiles,
                                        .variable = "ASSAY_STORAGE_SYNC_FILES",
                                        .meaning = "files: a write is done once the disk has it (true)",
                                        .form = OwnOption::Form::kSwitch,
@@ -33,11 +35,15 @@ Result<StoreUri> ParseFileUri(std::string_view scheme, std::string_view rest) {
 Result<std::unique_ptr<ObjectStore>> OpenFolder(const StoreUri& uri, const StoreOptions& options) {
   FileStoreOptions file;
   file.root = uri.bucket;
-  file.durable = options.OwnSwitch("sync_files").value_or(true);
+  file.durable = options.OwnSwitch(kSyncFiles).value_or(true);
   return std::unique_ptr<ObjectStore>(std::make_unique<FileStore>(std::move(file)));
 }
 
 }  // namespace
+
+void SetFileSync(bool is_synced, StoreOptions& options) {
+  options.own[kSyncFiles] = is_synced ? "true" : "false";
+}
 
 StoreUri SplitPath(std::string_view path) {
   const size_t slash = path.rfind('/');

@@ -7,6 +7,9 @@ namespace assay::storage {
 
 extern const StoreKind kFileKind;
 
+/// Whether a write to files is done once the disk has it, whatever was set so far.
+void SetFileSync(bool is_synced, StoreOptions& options);
+
 /// A path's folder and last component.
 StoreUri SplitPath(std::string_view path);
 

@@ -218,6 +218,10 @@ Result<FileNamespace::Outcome> FileNamespace::Publish(StagedFile& staged, const 
   if (error == ENOENT) {
     return Status::NotFound("cannot finish " + Uri(key) + ": its upload was aborted (write it again)");
   }
+  if (error == EXDEV) {
+    return Status::InvalidArgument("cannot publish " + Absolute(path) + ": its folder is on another file system than " +
+                                   root_ + ", where files are made ready (name that folder itself)");
+  }
   if (error != 0) {
     return ErrnoStatus(error, "publish", Absolute(path));
   }

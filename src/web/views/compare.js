@@ -2,7 +2,7 @@
 
 import { charts } from "../chart.js";
 import { grid, h, select, strengthBadge } from "../dom.js";
-import { count, estimateText, exact, probability, ratio } from "../format.js";
+import { count, estimateText, exact, joined, probability, ratio } from "../format.js";
 import { compare, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
 import { state } from "../state.js";
 import { useDetails } from "./details.js";
@@ -69,13 +69,15 @@ function warnings(report, pairs) {
 /** For the chart "ratios": each pair, judged among the pairs, and `effect`, what they say together. */
 function ratioData(report, { pairs, rest }, effect) {
   const known = estimatesOf(report, effect.metric, pairs);
-  const label = (i) => report.labelOf((axis) => axis.codes[i], rest) || "the pair";
+  const others = report.axes.filter((axis) => !rest.includes(axis));
+  const { label, common } = report.labelsAmong(known.map(({ i }) => i), others);
   const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([both]) }))).slice(0, MOST_PAIRS);
   const { metric, ...all } = effect;
   if (known.length > 1) shown.push({ ...all, i: -1, label: `all ${known.length}`, all: true });
   return {
     records: shown.map((record, row) => ({ ...record, row })),
-    note: known.length > MOST_PAIRS ? `${MOST_PAIRS} of ${known.length} pairs; the last row is of all.` : "",
+    note: joined([known.length > MOST_PAIRS && `${MOST_PAIRS} of ${known.length} pairs; the last row is of all`,
+      common && `all of them: ${common}`]),
   };
 }
 

@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { h, pairs, select } from "../dom.js";
-import { estimateText, exact, moment, readable, withUnit } from "../format.js";
+import { estimateText, exact, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
 import { state } from "../state.js";
@@ -60,11 +60,14 @@ function partCharts(page, i) {
 }
 
 /** Parts of the configuration's memory or time as text: every column of a table of parts. */
-function partsTables({ model: { breakdowns } }, i) {
-  return breakdowns.map(({ title, columns }) => {
-    const rows = columns.filter(({ values }) => values[i] !== null)
-      .map(({ label, unit, values }) => [label, `${readable(values[i])} ${unit}`]);
-    return rows.length > 0 && h("section.card", { "aria-label": title }, h("h2", {}, title), pairs(rows));
+function partsTables(report, i) {
+  return report.breakdowns.map(({ title, columns }) => {
+    const known = columns.filter(({ values }) => values[i] !== null)
+      .map((column) => ({ ...column, estimate: report.estimate(column, i) }));
+    const text = ({ unit, estimate }) =>
+      withUnit(estimate.value, unit) + (estimate.low === null ? "" : ` ${spread(estimate)}`);
+    return known.length > 0 && h("section.card", { "aria-label": title }, h("h2", {}, title),
+      pairs(known.map((part) => [part.label, text(part)]), samples(known.map(({ estimate }) => estimate))));
   });
 }
 

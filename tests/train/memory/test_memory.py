@@ -12,6 +12,7 @@ import pytest
 import tiny
 import torch
 from ranks import finish_ranks, of_kind, start_ranks
+from transformers import AutoModelForCausalLM
 from worker import run_worker, write_plan
 
 #: Large enough for weights and activations, not what a run holds beside them, to make the peak.
@@ -23,9 +24,16 @@ LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": ["q_proj", "v_pr
 GPT_LORA = {"method": "lora", "lora": {"rank": 4, "target_modules": tiny.lora_targets("gpt_bigcode")}}
 
 
+#: As GPT-BigCode is published.
+DROPOUT = {"attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1}
+
+
 def config_of(family):
     with mock.patch.object(tiny, "SHAPE", SHAPE):
-        return tiny.CONFIGS[family]()
+        config = tiny.CONFIGS[family.removesuffix("_dropping")]()
+    for name, chance in DROPOUT.items() if family.endswith("_dropping") else ():
+        setattr(config, name, chance)
+    return config
 
 
 def plan_of(folder, family, **fields):
@@ -65,15 +73,22 @@ def assert_foretold(results):
     [
         ("llama", {}),
         ("llama", {"dtype": "float16", "gradient_accumulation_steps": 2}),
+        ("llama", {"dtype": "float16", **LORA}),
         ("llama", {"optimizer": "sgd"}),
+        ("llama", {"optimizer": "lion_32bit"}),
+        ("llama", {"optimizer": "rmsprop", "dtype": "float16"}),
         ("granite", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("qwen2", {"gradient_checkpointing": "2", **LORA}),
         ("qwen3", {}),
         ("gpt_bigcode", {}),
+        ("bloom", {}),
         ("mixtral", {}),
         ("granitemoe", {}),
         ("gpt_bigcode", {"gradient_checkpointing": "2", **GPT_LORA}),
+        ("gpt_bigcode_dropping", {}),
         ("llama", {"method": "prompt", "prompt": {"length": 20}}),
+        ("llama", {"quantize_bits": 4, **LORA}),
+        ("llama", {"quantize_bits": 3, "quantize_group_size": 32, "dtype": "float32", **LORA}),
         ("llama", {**COPIES, "save_every": 1, "dtype": "float32"}),
         ("llama", {**COPIES, "save_every": 1, "dtype": "float16"}),
         ("llama", {**COPIES, "save_every": 2, "dtype": "float32", "batch_size": 1}),
@@ -128,6 +143,39 @@ def test_no_copy_for_checkpoints_comes_as_a_surprise(tmp_path):
 def test_the_peaks_of_ranks_are_foretold(plugin, ranks, fields, tmp_path):
     plan = plan_of(tmp_path, "llama", plugin=plugin, output_dir=str(tmp_path / "out"), **fields)
     assert_foretold(run_ranks(tmp_path, ranks, **plan))
+
+
+def save_one_sided_router(config, folder):
+    """Weights with which every token goes to experts of the first half, which one of two tensor ranks has."""
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float16)
+    with torch.no_grad():
+        model.get_input_embeddings().weight[:, 0] = 5
+        for name, parameter in model.named_parameters():
+            if "router" in name:
+                half = len(parameter) // 2
+                parameter.mul_(0.01)
+                parameter[:half, 0] = 1
+                parameter[half:, 0] = -1
+    model.save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    ("family", "plugin", "knobs"),
+    [
+        ("gpt_bigcode_dropping", "FULL_SHARD", {"prefetch": 1}),
+        ("gpt_bigcode_dropping", "hybrid_parallel", {"tp_size": 2}),
+        ("mixtral", "FULL_SHARD", {"prefetch": 1}),
+        ("mixtral", "hybrid_parallel", {"tp_size": 2}),
+        ("granitemoe", "torch_ddp", {}),
+        ("granitemoe", "hybrid_parallel", {"tp_size": 2}),
+    ],
+)
+def test_the_peaks_of_ranks_of_other_families_are_foretold(family, plugin, knobs, tmp_path):
+    """Of tensor ranks that divide experts the most that one may have to do, which it has here."""
+    plan = plan_of(tmp_path, family, plugin=plugin, knobs=knobs, output_dir=str(tmp_path / "out"))
+    if family == "granitemoe" and "tp_size" in knobs:
+        save_one_sided_router(config_of(family), tmp_path / "model")
+    assert_foretold(run_ranks(tmp_path, 2, **plan))
 
 
 @pytest.mark.parametrize("method", [{}, LORA])

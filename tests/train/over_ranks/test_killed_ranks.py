@@ -8,7 +8,7 @@ import time
 import pytest
 import tiny
 from ranks import finish_ranks, of_kind, start_ranks
-from test_checkpoint_writers import MOMENTS, listed
+from test_checkpoint_writers import MOMENTS, check_what_a_kill_left, listed
 from test_resume import bucket_environment
 from worker import write_plan
 
@@ -66,6 +66,7 @@ def test_ranks_that_are_killed_at_any_moment_go_on(writer, killed, place, serve,
         path = write_plan(tmp_path, **plan, resume=True, output_dir=out)
         victims = [rng.randrange(RANKS)] if killed == "one" else range(RANKS)
         kill_some(start_ranks(path, RANKS, **environment), victims, rng.uniform(0.3, 1) * duration)
+        check_what_a_kill_left(out, environment)
         rest = finish_ranks(start_ranks(path, RANKS, **environment))[0]
         step = of_kind(rest, "resumed")[0]["step"] if of_kind(rest, "resumed") else 0
         assert figures(rest) == {number: row for number, row in straight.items() if number > step}

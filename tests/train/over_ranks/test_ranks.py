@@ -118,7 +118,12 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
         (4, "SHARD_GRAD_OP", {"prefetch": 1}, "qwen3", "full"),
         (2, "hybrid_parallel", {"sequence_parallel": True}, "qwen3", "full"),
         (2, "hybrid_parallel", {}, "gpt_bigcode", "full"),
+        (2, "hybrid_parallel", {}, "bloom", "full"),
+        (2, "hybrid_parallel", {"sequence_parallel": True}, "bloom", "lora"),
+        (2, "hybrid_parallel", {"sequence_parallel": True}, "gpt_bigcode", "full"),
         (2, "hybrid_parallel", {}, "mixtral", "full"),
+        (2, "hybrid_parallel", {}, "mixtral", "lora"),
+        (4, "FULL_SHARD", {"prefetch": 1}, "granitemoe", "full"),
         (2, "hybrid_parallel", {"sequence_parallel": True}, "granitemoe", "full"),
         (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "gpt_bigcode", "lora"),
         (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "llama", "lora"),
@@ -143,6 +148,7 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         (2, {"pp_size": 2, "microbatches": 1}, "granite", "full"),
         (2, {"pp_size": 2}, "qwen3", "full"),
         (2, {"pp_size": 2}, "gpt_bigcode", "full"),
+        (2, {"pp_size": 2}, "bloom", "full"),
         (2, {"pp_size": 2}, "mixtral", "full"),
         (2, {"pp_size": 2}, "granitemoe", "full"),
         (3, {"pp_size": 3}, "deeper-granite", "full"),
@@ -152,6 +158,7 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         (4, {"pp_size": 2, "zero_stage": 1}, "granite", "full"),
         (4, {"pp_size": 2, "zero_stage": 1}, "llama", "lora"),
         (4, {"pp_size": 2, "tp_size": 2}, "granite", "full"),
+        (4, {"pp_size": 2, "tp_size": 2}, "granitemoe", "full"),
         (4, {"pp_size": 2, "tp_size": 2, "sequence_parallel": True}, "qwen3", "full"),
         (4, {"pp_size": 2, "tp_size": 2, "sequence_parallel": True}, "llama", "lora"),
     ],
@@ -172,30 +179,43 @@ def test_pipeline_stages_follow_one_rank(ranks, knobs, model, method, checkpoint
         assert of_kind(results[0], "loaded")[0][name] == of_kind(events, "loaded")[0][name]
 
 
+DROPOUT = {
+    "qwen2": {"attention_dropout": 0.2},
+    "gpt_bigcode": {"attn_pdrop": 0.2, "embd_pdrop": 0.1, "resid_pdrop": 0.3},
+}
+
+
 @pytest.fixture(scope="module")
 def dropping(models, tmp_path_factory):
-    """A model that drops probabilities of its attention."""
-    folder = shutil.copytree(models["qwen2"], tmp_path_factory.mktemp("dropping") / "model")
-    config = json.loads((folder / "config.json").read_text()) | {"attention_dropout": 0.2}
-    (folder / "config.json").write_text(json.dumps(config))
-    return str(folder)
+    """Models that drop probabilities of their attention, one of them also features."""
+    folders = {}
+    for family, dropout in DROPOUT.items():
+        folder = shutil.copytree(models[family], tmp_path_factory.mktemp("dropping") / family)
+        config = json.loads((folder / "config.json").read_text()) | dropout
+        (folder / "config.json").write_text(json.dumps(config))
+        folders[family] = str(folder)
+    return folders
 
 
 @pytest.mark.parametrize(
-    ("ranks", "plugin", "knobs"),
+    ("family", "ranks", "plugin", "knobs"),
     [
-        (2, "torch_ddp", {}),
-        (3, "FULL_SHARD", {"prefetch": 1}),
-        (2, "hybrid_parallel", {"tp_size": 2}),
-        (4, "FULL_SHARD", {"prefetch": 1, "tp_size": 2}),
-        (4, "hybrid_parallel", {"pp_size": 2}),
+        ("qwen2", 2, "torch_ddp", {}),
+        ("qwen2", 3, "FULL_SHARD", {"prefetch": 1}),
+        ("qwen2", 2, "hybrid_parallel", {"tp_size": 2}),
+        ("qwen2", 4, "FULL_SHARD", {"prefetch": 1, "tp_size": 2}),
+        ("qwen2", 4, "hybrid_parallel", {"pp_size": 2}),
+        ("gpt_bigcode", 3, "FULL_SHARD", {"prefetch": 1}),
+        ("gpt_bigcode", 2, "hybrid_parallel", {"tp_size": 2}),
+        ("gpt_bigcode", 2, "hybrid_parallel", {"tp_size": 2, "sequence_parallel": True}),
+        ("gpt_bigcode", 4, "hybrid_parallel", {"pp_size": 2}),
     ],
 )
 @pytest.mark.parametrize("checkpointing", ["off", "on"])
-def test_dropout_is_the_same_on_any_number_of_ranks(ranks, plugin, knobs, checkpointing, dropping, tmp_path):
-    """Of attention and adapters, in micro-batches that another number of ranks cuts otherwise."""
+def test_dropout_is_the_same_on_any_number_of_ranks(family, ranks, plugin, knobs, checkpointing, dropping, tmp_path):
+    """Of attention, features and adapters, in micro-batches that another number of ranks cuts otherwise."""
     lora = {"method": "lora", "lora": {"rank": 4, "dropout": 0.3, "target_modules": ["all-linear"]}}
-    plan = plan_of(tmp_path, dropping, **lora, learning_rate=1e-2, shuffle=True)
+    plan = plan_of(tmp_path, dropping[family], **lora, learning_rate=1e-2, shuffle=True)
     one = train(tmp_path, **{**plan, "gradient_accumulation_steps": 6, "output_dir": str(tmp_path)})
     plan["gradient_accumulation_steps"] = 6 * knobs.get("tp_size", 1) * knobs.get("pp_size", 1) // ranks
     results = train_on(
@@ -207,7 +227,7 @@ def test_dropout_is_the_same_on_any_number_of_ranks(ranks, plugin, knobs, checkp
 def test_dropout_drops(dropping, models, tmp_path):
     """Attention's and the adapters', each against the same run without it."""
     losses = []
-    for model, dropout in ((models["qwen2"], 0.0), (models["qwen2"], 0.3), (dropping, 0.0)):
+    for model, dropout in ((models["qwen2"], 0.0), (models["qwen2"], 0.3), (dropping["qwen2"], 0.0)):
         lora = {"method": "lora", "lora": {"rank": 4, "dropout": dropout, "target_modules": ["all-linear"]}}
         plan = plan_of(tmp_path, model, **lora, learning_rate=1e-2, output_dir=str(tmp_path))
         losses.append(train(tmp_path, **plan).column("loss"))

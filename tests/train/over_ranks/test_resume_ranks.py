@@ -10,8 +10,8 @@ import torch.distributed.checkpoint as dcp
 import vit
 from ranks import column, finish_ranks, of_kind, start_ranks
 from served import ASSAY
-from test_checkpoint_writers import listed
-from test_resume import LORA, bucket_environment
+from test_checkpoint_writers import check_same, listed
+from test_resume import LORA, bucket_environment, flip
 from torch.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
 from transformers import AutoModelForCausalLM
 from worker import train, write_plan
@@ -41,7 +41,7 @@ def run_ranks(folder, ranks, **plan):
 
 def ends_of(processes):
     """Why each rank of a run that fails ended, and what it said on standard error."""
-    outputs = [process.communicate(timeout=120) for process in processes]
+    outputs = [process.communicate(timeout=300) for process in processes]
     assert all(process.returncode in (1, 2) for process in processes), outputs
     return [(json.loads(stdout.splitlines()[-1])["reason"], stderr) for stdout, stderr in outputs]
 
@@ -121,6 +121,37 @@ def test_ranks_go_on_bit_for_bit_in_16_bits(plugin, knobs, dtype, models, tmp_pa
     assert of_kind(rest[0], "resumed")[0]["step"] == 3
     for name in ("step", "loss", "grad_norm", "loss_scale", "skipped"):
         assert column(first[0], name) + column(rest[0], name) == column(straight[0], name), name
+
+
+@pytest.mark.parametrize(
+    ("plugin", "knobs"),
+    [
+        ("torch_ddp", {}),
+        ("low_level_zero", {"zero_stage": 2}),
+        ("FULL_SHARD", {}),
+        ("FULL_SHARD", {"offload_param_frac": 1, "offload_optim_frac": 1}),
+        ("gemini", {"offload_optim_frac": 1, "placement": "auto", **SMALL_CHUNKS}),
+        ("hybrid_parallel", {"pp_size": 2}),
+    ],
+)
+def test_what_is_copied_beside_a_step_is_what_stood_before_it(plugin, knobs, models, tmp_path):
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=6)
+    plan |= {"plugin": plugin, "knobs": knobs, "save_every": 2}
+    for writer in ("async", "sync"):
+        run_ranks(tmp_path, 2, **plan, checkpoint_writer=writer, output_dir=str(tmp_path / writer))
+    for step in (2, 4, 6):
+        check_same(tmp_path / "async" / f"step-{step}", tmp_path / "sync" / f"step-{step}")
+
+
+def test_all_ranks_pass_over_what_one_of_them_reads_damaged(models, tmp_path):
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=4)
+    plan |= {"plugin": "FULL_SHARD", "lr_scheduler_type": "constant", "output_dir": str(tmp_path / "out")}
+    straight = run_ranks(tmp_path, 2, **plan, save_every=2)
+    flip(tmp_path / "out" / "step-4" / "__1_0.distcp")
+    rest = run_ranks(tmp_path, 2, **plan, save_every=2, resume=True)
+    assert of_kind(rest[0], "resumed")[0]["step"] == 2
+    assert figures(rest[0]) == {step: row for step, row in figures(straight[0]).items() if step > 2}
+    assert listed(str(tmp_path / "out")) == [2, 4]
 
 
 def test_ranks_write_beside_the_training_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp_path):

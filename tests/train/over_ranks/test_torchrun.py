@@ -55,7 +55,7 @@ def test_machines_train_as_one_rank(ranks_of_nodes, plugin, knobs, backend, star
     plan = {"gradient_accumulation_steps": 12 // data_ranks, "plugin": plugin, "knobs": knobs}
     first, *others = nodes = start_machines(ranks_of_nodes, **plan)
     for node in nodes:
-        assert node.agent.wait(120) == 0, node.errors("assay-worker")
+        assert node.agent.wait(300) == 0, node.errors("assay-worker")
     events = events_of(first)
     assert_same_course(events[0], one.events)
     topology = of_kind(events[0], "topology")[0]

@@ -32,6 +32,6 @@ def test_torchrun_starts_the_ranks_of_a_plan(vit_model, tmp_path, vit_alone):
     options = {"model_dir": str(vit_model), "learning_rate": 1e-3, "plugin": "FULL_SHARD", "precision": "fp32"}
     path = vit.write_plan(tmp_path, 2, **options)
     (node,) = start_nodes(tmp_path, [WORKER, "--plan", path], [2], free_port())
-    assert node.agent.wait(120) == 0, node.errors("assay-worker")
+    assert node.agent.wait(300) == 0, node.errors("assay-worker")
     events = [json.loads(line) for line in node.texts("stdout")[0].splitlines()]
     vit.assert_same_course(events, vit_alone, 1e-5, 1e-3)

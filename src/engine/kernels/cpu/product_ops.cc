@@ -47,6 +47,17 @@ at::Tensor product_through_float32(const at::Tensor& left, const at::Tensor& rig
   return out;
 }
 
+/// About what oneDNN's product of float16 takes for each thread beside its operands, whose blocks it copies; that of
+/// bfloat16 takes a tenth of it.
+constexpr int64_t kFloat16ScratchBytes = int64_t{1} << 20;
+
+/// The same for a product of shapes, which no oneDNN makes: to be held until its result is there.
+at::Tensor scratch_of_shapes(const at::Tensor& x) {
+  return x.is_meta() && x.scalar_type() == at::kHalf
+             ? at::empty({at::get_num_threads() * kFloat16ScratchBytes}, x.options().dtype(at::kByte))
+             : at::Tensor();
+}
+
 /// Float32 sums over every kRowsPerPartial rows, at least one: [partials, O].
 at::Tensor partial_column_sums(const at::Tensor& y_MO) {
   const int64_t rows = y_MO.size(0);
@@ -75,6 +86,7 @@ TallMatrix tall(const Dropped& x) {
 
 at::Tensor product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias) {
   if (!products_through_float32(left.scalar_type())) {
+    const at::Tensor scratch = scratch_of_shapes(left);
     return reference::product(left, right, bias);
   }
   at::Tensor out = product_through_float32(left, right);
@@ -85,6 +97,7 @@ void add_product(const at::Tensor& sum, const at::Tensor& left, const at::Tensor
   if (products_through_float32(left.scalar_type())) {
     sum.add_(product_through_float32(left, right));
   } else {
+    const at::Tensor scratch = scratch_of_shapes(left);
     reference::add_product(sum, left, right);
   }
 }

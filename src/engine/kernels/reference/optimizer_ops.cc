@@ -6,31 +6,12 @@
 namespace assay::engine::reference {
 namespace {
 
-/// update_scale() as libtorch's operations.
-struct ScaleTensors {
-  at::Tensor factor;  ///< a scalar, on the device of the statistics or, without any, on the CPU
-  at::Tensor skip;    ///< likewise; undefined: never
-};
-
-ScaleTensors scale_tensors(const GradientRule& rule) {
-  if (!rule.stats.defined()) {
-    return {at::scalar_tensor(rule.scale, at::kDouble), {}};
-  }
-  at::Tensor factor = at::full_like(rule.stats[0], rule.scale);
-  if (rule.max_norm > 0) {
-    const at::Tensor norm = rule.stats[0].sqrt() * rule.scale;
-    factor = factor * (rule.max_norm / (norm + 1e-6)).clamp_max(1.0);
-  }
-  const auto overflowed = [&] { return rule.stats[1].gt(0).logical_or(rule.stats[0].isfinite().logical_not()); };
-  return {factor, rule.skip_non_finite ? overflowed() : at::Tensor()};
-}
-
 void assign(const at::Tensor& target, const at::Tensor& value, const at::Tensor& skip) {
   target.copy_(skip.defined() ? at::where(skip, target, value.to(target.scalar_type())) : value);
 }
 
 void adamw_one(const AdamwTensors& t, const AdamwScalars& s, const GradientRule& rule) {
-  const ScaleTensors scale = scale_tensors(rule);
+  const RuleTensors scale = rule_tensors(rule);
   const at::Tensor gradient = to_compute(t.gradient) * scale.factor.to(compute_dtype(t.gradient));
   const auto moment = [&](const at::Tensor& x) { return s.step == 1 ? at::zeros_like(gradient) : to_compute(x); };
   const at::Tensor m = moment(t.first_moment).lerp(gradient, 1.0 - s.beta1);
@@ -48,7 +29,7 @@ void adamw_one(const AdamwTensors& t, const AdamwScalars& s, const GradientRule&
 }
 
 void sgd_one(const AdamwTensors& t, double learning_rate, double decay, const GradientRule& rule) {
-  const ScaleTensors scale = scale_tensors(rule);
+  const RuleTensors scale = rule_tensors(rule);
   const at::Tensor parameter = to_compute(t.parameter);
   const at::Tensor gradient = to_compute(t.gradient) * scale.factor.to(compute_dtype(t.gradient));
   assign(t.parameter, parameter.add(gradient.add(parameter, decay), -learning_rate), scale.skip);

@@ -9,6 +9,7 @@
 #include "engine/comm/rank_environment.h"
 #include "job/checkpoint_plan.h"
 #include "job/event.h"
+#include "storage/transfer/observer.h"
 
 namespace assay::engine {
 
@@ -24,7 +25,7 @@ class BenchmarkState {
   /// Saves the state as the checkpoint of `step`. Returns when that is published: the seconds that a training would
   /// have waited.
   virtual double save(int64_t step) = 0;
-  /// Takes the memory for a load, and touches all of it.
+  /// Where those that it is held against are given the memory to load into, takes it, and touches all of it.
   virtual void prepare_load() = 0;
   virtual void load(int64_t step) = 0;
   /// Throws where what was loaded is not, to the bit, what was saved; the memory for it is given back.
@@ -33,9 +34,11 @@ class BenchmarkState {
   virtual void remove(int64_t step) = 0;
 };
 
-/// Of format "dcp". `plan` and `world` (null: there is one rank) outlive it.
-std::unique_ptr<BenchmarkState> make_sharded_state(const job::CheckpointPlan& plan, Communicator* world);
+/// Of format "dcp". `plan` and `world` (null: there is one rank) outlive it; `observer` sees its requests.
+std::unique_ptr<BenchmarkState> make_sharded_state(const job::CheckpointPlan& plan, Communicator* world,
+                                                   std::shared_ptr<storage::RequestObserver> observer);
 /// Of format "ckpt".
-std::unique_ptr<BenchmarkState> make_single_file_state(const job::CheckpointPlan& plan);
+std::unique_ptr<BenchmarkState> make_single_file_state(const job::CheckpointPlan& plan,
+                                                       std::shared_ptr<storage::RequestObserver> observer);
 
 }  // namespace assay::engine

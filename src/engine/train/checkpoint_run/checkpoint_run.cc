@@ -1,45 +1,33 @@
 #include "engine/train/checkpoint_run/checkpoint_run.h"
 
 #include <ATen/Parallel.h>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
-#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "base/file_descriptor.h"
 #include "base/text.h"
+#include "engine/checkpoint/run_folder.h"
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/model/status_error.h"
 #include "engine/train/checkpoint_run/benchmark_state.h"
 #include "engine/train/checkpoint_run/modelled_ranks.h"
+#include "engine/train/checkpoint_run/page_cache.h"
 #include "engine/train/failure.h"
 #include "engine/train/rank_agreement.h"
 #include "engine/train/rank_setup.h"
+#include "engine/train/request_meter.h"
 #include "storage/bench/bench_memory.h"
 #include "storage/open.h"
+#include "storage/remove_below.h"
 
 namespace assay::engine {
 namespace {
-
-/// Tells the page cache that nobody needs the files below a folder. What is in a bucket is in no cache of ours.
-void drop_from_page_cache(const std::string& uri) {
-  const storage::StoreUri place = value_or_throw(storage::ParseStoreUri(uri + "/"));
-  if (place.scheme != "file") {
-    return;
-  }
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(place.bucket, ignored)) {
-    const FileDescriptor file = OpenFile(entry.path().c_str(), O_RDONLY);
-    if (entry.is_regular_file(ignored) && file.valid()) {
-      ::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
-    }
-  }
-}
 
 class CheckpointRun {
  public:
@@ -85,12 +73,25 @@ class CheckpointRun {
     tell_of_failure(
         world_.get(), [this] { return where_; },
         [this] {
-          state_ = plan_.format == "ckpt" ? make_single_file_state(plan_) : make_sharded_state(plan_, world_.get());
+          remove_leftovers();
+          state_ = plan_.format == "ckpt" ? make_single_file_state(plan_, requests_)
+                                          : make_sharded_state(plan_, world_.get(), requests_);
           plan_.operation == "load" ? measure_loads() : measure_saves();
         });
   }
 
   bool is_first() const { return environment_.rank == 0; }
+
+  /// The place is this point's alone: what is there an earlier run of it left that was killed, or kept.
+  void remove_leftovers() {
+    where_ = "removing what an earlier run left";
+    if (is_first()) {
+      const auto lock = termination_.defer();
+      const checkpoint::Place place = open_folder(plan_.output_dir);
+      throw_if_error(storage::RemoveBelow(*place.store, place.key));
+    }
+    meet();
+  }
 
   /// Each is removed when the next one stands; the last is compared with what was saved.
   void measure_saves() {
@@ -114,14 +115,15 @@ class CheckpointRun {
     for (int64_t repeat = 1; repeat <= plan_.repeats; ++repeat) {
       where_ = "preparing a load";
       state_->prepare_load();
-      if (plan_.clear_cache && is_first()) {
-        drop_from_page_cache(plan_.output_dir);
-      }
+      drop_caches();
       job::CheckpointTransfer transfer = measure("load", repeat, [&] {
         state_->load(1);
         return 0.0;
       });
       transfer.stall_seconds = transfer.seconds;
+      if (plan_.format == "ckpt" && transfer.beyond_bytes > 0) {  // whose loads take the memory of what they load
+        transfer.beyond_bytes = std::max<int64_t>(0, transfer.beyond_bytes - transfer.state_bytes);
+      }
       state_->verify();
       transfer.is_verified = true;
       events_.write(transfer);
@@ -129,19 +131,40 @@ class CheckpointRun {
     remove_last(1);
   }
 
+  storage::StoreUri place() const { return value_or_throw(storage::ParseStoreUri(plan_.output_dir + "/")); }
+  bool is_in_bucket() const { return place().scheme != "file"; }
+
+  /// What is in a bucket is in no cache of ours.
+  void drop_caches() {
+    if (plan_.clear_cache && is_first() && !is_in_bucket()) {
+      drop_from_page_cache(place().bucket);
+    }
+  }
+
   template <typename Work>
   job::CheckpointTransfer measure(const char* operation, int64_t repeat, const Work& work) {
     where_ = fmt::format("{} {}", operation, repeat);
     meet();
     const storage::RssWatch memory;
+    std::optional<storage::AnonymousMemoryWatch> anonymous;
+    if (plan_.operation == "load" && !is_in_bucket()) {
+      anonymous.emplace();  // what is mapped of files is the page cache's
+    }
     const double cpu_seconds = storage::ProcessCpuSeconds();
+    const RequestTotals requests = requests_->totals();
     job::CheckpointTransfer transfer{.rank = environment_.rank, .operation = operation, .repeat = repeat};
     transfer.began_seconds = MonotonicSeconds();
     transfer.stall_seconds = work();
     transfer.seconds = MonotonicSeconds() - transfer.began_seconds;
     transfer.cpu_seconds = storage::ProcessCpuSeconds() - cpu_seconds;
+    if (is_in_bucket()) {
+      const RequestTotals made = requests_->totals().since(requests);
+      transfer.read_requests = made.reads;
+      transfer.write_requests = made.writes;
+      transfer.retries = made.retries;
+    }
     transfer.state_bytes = state_->bytes();
-    transfer.beyond_bytes = memory.PeakBeyondBytes();
+    transfer.beyond_bytes = anonymous ? anonymous->PeakBeyondBytes() : memory.PeakBeyondBytes().value_or(-1);
     return transfer;
   }
 
@@ -154,8 +177,6 @@ class CheckpointRun {
   void make_step(int64_t step) {
     where_ = fmt::format("step {}", step);
     const auto made = state_->advance(step);
-    // What an earlier benchmark left there that was killed.
-    remove(step);
     if (made && is_first()) {
       events_.write(*made);
     }
@@ -183,6 +204,7 @@ class CheckpointRun {
   EventWriter& events_;
   TerminationWatcher& termination_;
   RankEnvironment environment_;
+  const std::shared_ptr<RequestMeter> requests_ = std::make_shared<RequestMeter>();
   std::unique_ptr<Communicator> world_;
   std::unique_ptr<BenchmarkState> state_;
   std::string where_ = "start";

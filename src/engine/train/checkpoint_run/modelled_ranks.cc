@@ -29,7 +29,7 @@ checkpoint::ModelledRanks ranks_of(const job::CheckpointPlan& plan) {
   ranks.bytes.assign(static_cast<size_t>(plan.modelled_ranks), 0);
   ranks.ranks_per_machine = static_cast<int>(plan.ranks_per_machine);
   ranks.files_per_rank = static_cast<int>(plan.files_per_rank);
-  ranks.prefix = value_or_throw(checkpoint::ParsePrefixStrategy(plan.prefix));
+  ranks.prefix = value_or_throw(checkpoint::ParsePrefixStrategy(plan.prefix, plan.prefix_epoch));
   for (const std::string& text : plan.tensors) {
     const job::PlannedTensor tensor = value_or_throw(job::ParsePlannedTensor(text));
     const int64_t rows = tensor.shape.front();

@@ -34,13 +34,15 @@ void fill_values(at::Tensor& weight, int64_t first, uint64_t seed, size_t place)
 
 class ShardedState : public BenchmarkState {
  public:
-  ShardedState(const job::CheckpointPlan& plan, Communicator* world)
-      : world_(world), copies_(plan.checkpoint_writer == kWriterThatCopies), folder_(plan.output_dir) {
+  ShardedState(const job::CheckpointPlan& plan, Communicator* world, std::shared_ptr<storage::RequestObserver> observer)
+      : world_(world),
+        copies_(plan.checkpoint_writer == kWriterThatCopies),
+        folder_(plan.output_dir, {.observer = std::move(observer), .sync_files = plan.sync_files}) {
     for (size_t place = 0; place < plan.tensors.size(); ++place) {
       add(value_or_throw(job::ParsePlannedTensor(plan.tensors[place])), plan.seed, place);
     }
     TrainingSaverOptions options{.copies = copies_};
-    options.layout.prefix = value_or_throw(checkpoint::ParsePrefixStrategy(plan.prefix));
+    options.layout.prefix = value_or_throw(checkpoint::ParsePrefixStrategy(plan.prefix, plan.prefix_epoch));
     options.layout.files_per_rank = static_cast<int>(plan.files_per_rank);
     saver_ = std::make_unique<TrainingSaver>(folder_, ranks(), options);
   }
@@ -53,6 +55,7 @@ class ShardedState : public BenchmarkState {
     const double begin = MonotonicSeconds();
     TrainingState state{.position = {.step = step, .counted = step}, .run = kRun};
     saver_->begin(state, held_);
+    saver_->await_copy();
     const double copied = MonotonicSeconds() - begin;
     saver_->finish();
     return copies_ ? copied : MonotonicSeconds() - begin;
@@ -135,8 +138,9 @@ class ShardedState : public BenchmarkState {
 
 }  // namespace
 
-std::unique_ptr<BenchmarkState> make_sharded_state(const job::CheckpointPlan& plan, Communicator* world) {
-  return std::make_unique<ShardedState>(plan, world);
+std::unique_ptr<BenchmarkState> make_sharded_state(const job::CheckpointPlan& plan, Communicator* world,
+                                                   std::shared_ptr<storage::RequestObserver> observer) {
+  return std::make_unique<ShardedState>(plan, world, std::move(observer));
 }
 
 }  // namespace assay::engine

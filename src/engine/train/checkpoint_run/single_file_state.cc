@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <future>
 #include <map>
 #include <string>
 #include <utility>
@@ -13,12 +14,11 @@
 #include "checkpoint/find.h"
 #include "checkpoint/manage.h"
 #include "checkpoint/tensor/read_together.h"
+#include "engine/checkpoint/run_folder.h"
 #include "engine/model/status_error.h"
 #include "engine/train/checkpoint_run/benchmark_state.h"
 #include "engine/train/checkpoint_run/demo_transformer.h"
 #include "engine/train/run_checkpoints.h"
-#include "storage/open.h"
-#include "storage/read_options.h"
 
 namespace assay::engine {
 namespace {
@@ -41,18 +41,16 @@ Value value_of(const at::Tensor& tensor) {
 
 class SingleFileState : public BenchmarkState {
  public:
-  explicit SingleFileState(const job::CheckpointPlan& plan)
-      : plan_(plan), copies_(plan.checkpoint_writer == kWriterThatCopies), model_(plan.layers, plan.seed) {
+  SingleFileState(const job::CheckpointPlan& plan, std::shared_ptr<storage::RequestObserver> observer)
+      : plan_(plan),
+        copies_(plan.checkpoint_writer == kWriterThatCopies),
+        model_(plan.layers, plan.seed),
+        root_(open_folder(plan.output_dir, {.observer = std::move(observer),
+                                            .sync_files = plan.sync_files,
+                                            .connections = static_cast<int>(plan.streams)})) {
     for (const auto& [name, parameter] : model_.parameters()) {
       bytes_ += static_cast<int64_t>(parameter.nbytes());
     }
-    const std::string folder = plan.output_dir + "/";
-    const storage::StoreUri parsed = value_or_throw(storage::ParseStoreUri(folder));
-    storage::StoreOptions options = value_or_throw(storage::LoadStoreOptions(parsed.scheme, ""));
-    if (plan.streams > 0) {
-      options.connections = static_cast<int>(plan.streams);
-    }
-    store_ = value_or_throw(storage::OpenStore(folder, options));
   }
 
   int64_t bytes() const override { return bytes_; }
@@ -72,20 +70,20 @@ class SingleFileState : public BenchmarkState {
       return MonotonicSeconds() - begin;
     }
     take_snapshot();
-    const double copied = MonotonicSeconds() - begin;
-    write(snapshot_, step);
-    return copied;
+    std::future<void> drain = std::async(std::launch::async, [&] { write(snapshot_, step); });
+    const double waited = MonotonicSeconds() - begin;
+    drain.get();
+    return waited;
   }
 
-  void prepare_load() override {
-    const at::NoGradGuard no_grad;
-    for (const auto& [name, parameter] : model_.parameters()) {
-      loaded_.emplace(kModel + name, at::empty(parameter.sizes(), at::kFloat).zero_());
-    }
-  }
+  /// As Lightning does, it takes the memory itself.
+  void prepare_load() override {}
 
   void load(int64_t step) override {
     const checkpoint::Checkpoint from = value_or_throw(checkpoint::OpenCheckpoint(place_of(step)));
+    for (const auto& [name, parameter] : model_.parameters()) {
+      loaded_.emplace(kModel + name, at::empty(parameter.sizes(), at::kFloat));
+    }
     std::vector<checkpoint::TensorRead> reads;
     for (const checkpoint::Leaf& leaf : from.state.leaves) {
       const bool is_weight = leaf.path.size() == 2 && leaf.path[0] == checkpoint::PathStep(kStateDict);
@@ -125,7 +123,7 @@ class SingleFileState : public BenchmarkState {
   using Parameters = std::vector<std::pair<std::string, at::Tensor>>;
 
   checkpoint::Place place_of(int64_t step) const {
-    return {.store = store_.store, .key = fmt::format("{}step-{}.ckpt", store_.key, step)};
+    return {.store = root_.store, .key = fmt::format("{}step-{}.ckpt", root_.key, step)};
   }
 
   void take_snapshot() {
@@ -158,7 +156,7 @@ class SingleFileState : public BenchmarkState {
   const job::CheckpointPlan& plan_;
   bool copies_;
   DemoTransformer model_;
-  storage::StoreAndKey store_;
+  checkpoint::Place root_;
   int64_t bytes_ = 0;
   Parameters snapshot_;
   std::map<std::string, at::Tensor> loaded_;
@@ -166,8 +164,9 @@ class SingleFileState : public BenchmarkState {
 
 }  // namespace
 
-std::unique_ptr<BenchmarkState> make_single_file_state(const job::CheckpointPlan& plan) {
-  return std::make_unique<SingleFileState>(plan);
+std::unique_ptr<BenchmarkState> make_single_file_state(const job::CheckpointPlan& plan,
+                                                       std::shared_ptr<storage::RequestObserver> observer) {
+  return std::make_unique<SingleFileState>(plan, std::move(observer));
 }
 
 }  // namespace assay::engine

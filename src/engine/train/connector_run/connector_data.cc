@@ -1,5 +1,6 @@
 #include "engine/train/connector_run/connector_data.h"
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -7,16 +8,20 @@
 
 #include "base/text.h"
 #include "engine/model/status_error.h"
+#include "job/row_digest.h"
 #include "shards/format/shard_layout.h"
 #include "shards/stream/sample_stream.h"
 #include "storage/copy/copy_tree.h"
 #include "storage/list_parallel.h"
 #include "storage/open.h"
 #include "storage/read_options.h"
+#include "storage/remove_below.h"
 
 namespace assay::engine {
 namespace {
 
+constexpr std::string_view kPrompt = "prompt";
+constexpr std::string_view kCompletion = "completion";
 constexpr std::string_view kColumns = "prompt:str,completion:str";
 
 /// Copies tell nobody how far they are.
@@ -25,6 +30,31 @@ class SilentCopy : public storage::TreeCopyListener {
   void OnPlan(int64_t, int64_t, bool) override {}
   void OnBytes(int64_t) override {}
   void OnObject(const storage::TreeCopyEvent&) override {}
+};
+
+/// What the rows of a pass come to.
+class RowsOfPass {
+ public:
+  void add(const shards::StreamedSample& sample) {
+    throw_if_error(shards::DecodeSample(*sample.schema, sample.bytes, row_, scratch_));
+    const std::string_view prompt = text_of(*sample.schema, kPrompt);
+    const std::string_view completion = text_of(*sample.schema, kCompletion);
+    bytes_ += static_cast<int64_t>(prompt.size() + completion.size());
+    digest_.Add(prompt, completion);
+  }
+  int64_t bytes() const { return bytes_; }
+  int64_t digest() const { return digest_.value(); }
+
+ private:
+  std::string_view text_of(const shards::ShardSchema& schema, std::string_view name) const {
+    const auto column = std::ranges::find(schema.columns, name, &shards::Column::name);
+    return row_.at(static_cast<size_t>(column - schema.columns.begin())).text;
+  }
+
+  shards::Row row_;
+  std::string scratch_;
+  int64_t bytes_ = 0;
+  job::RowDigest digest_;
 };
 
 template <typename Take>
@@ -57,7 +87,7 @@ shards::ConvertReport convert_rows(const job::ConnectorPlan& plan, const shards:
       value_or_throw(shards::FindSources({&pattern, 1}, shards::RowFormat::kJsonLines, nullptr));
   shards::ConvertOptions options{.columns = value_or_throw(shards::ParseColumns(kColumns)),
                                  .size_limit = plan.shard_bytes,
-                                 .threads = static_cast<int>(plan.workers)};
+                                 .threads = static_cast<int>(plan.convert_workers)};
   if (!compression.empty()) {
     options.compression = value_or_throw(shards::Compression::Parse(compression));
   }
@@ -84,17 +114,17 @@ Streamed stream_all(const job::ConnectorPlan& plan, const shards::DatasetPlace& 
                                                       .cache_folder = cache,
                                                       .cache_bytes = plan.cache_bytes}));
   Streamed streamed;
-  shards::Row row;
-  std::string scratch;
+  RowsOfPass pass;
   while (const auto sample = value_or_throw(stream->Next())) {
-    throw_if_error(shards::DecodeSample(*sample->schema, sample->bytes, row, scratch));
+    pass.add(*sample);
     if (streamed.first_seconds == 0) {
       streamed.first_seconds = MonotonicSeconds() - begin;
     }
   }
   const shards::StreamCounters counters = stream->counters();
   streamed.samples = counters.samples;
-  streamed.bytes = counters.used_bytes;
+  streamed.bytes = pass.bytes();
+  streamed.digest = pass.digest();
   streamed.wait_seconds = counters.wait_seconds;
   return streamed;
 }
@@ -107,11 +137,7 @@ void copy_to_folder(const shards::DatasetPlace& place, const std::string& folder
 }
 
 void remove_all(const shards::DatasetPlace& place) {
-  std::vector<std::string> keys;
-  list_all(place, [&](const storage::ObjectInfo& info) { keys.push_back(info.key); });
-  for (Status& status : place.store->RemoveMany(keys)) {
-    throw_if_error(std::move(status));
-  }
+  throw_if_error(storage::RemoveBelow(*place.store, place.prefix));
 }
 
 }  // namespace assay::engine

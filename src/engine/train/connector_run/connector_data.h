@@ -29,7 +29,8 @@ Counted count_objects(const shards::DatasetPlace& place);
 
 struct Streamed {
   int64_t samples = 0;
-  int64_t bytes = 0;
+  int64_t bytes = 0;   ///< of their values
+  int64_t digest = 0;  ///< of their rows: job/row_digest.h
   double first_seconds = 0;
   double wait_seconds = 0;
 };

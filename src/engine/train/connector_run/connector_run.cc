@@ -3,23 +3,68 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/files.h"
 #include "base/text.h"
 #include "engine/model/status_error.h"
 #include "engine/train/connector_run/connector_data.h"
-#include "engine/train/connector_run/request_meter.h"
 #include "engine/train/failure.h"
+#include "engine/train/request_meter.h"
 #include "engine/train/run.h"
 #include "storage/bench/bench_memory.h"
 
 namespace assay::engine {
 namespace {
+
+void remove_below(const std::string& uri) {
+  for (const char* name : {"plain", "packed", "run", "again"}) {
+    remove_all(open_place(uri + "/" + name + "/"));
+  }
+}
+
+/// What a test has written, and removes also where a failure or a signal ends it.
+class Leftovers {
+ public:
+  /// Below `uri`, and the folder, where it is not empty.
+  Leftovers(std::string uri, std::string folder, TerminationWatcher& termination)
+      : uri_(std::move(uri)), folder_(std::move(folder)), termination_(termination) {
+    termination_.set_last_work([this] { remove(); });
+  }
+  Leftovers(const Leftovers&) = delete;
+  Leftovers& operator=(const Leftovers&) = delete;
+  ~Leftovers() {
+    termination_.set_last_work({});
+    if (!are_gone_) {
+      remove();
+    }
+  }
+  void are_gone() { are_gone_ = true; }
+
+ private:
+  /// As far as it can be: why the test ended is what is told.
+  void remove() const {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+    try {
+      remove_below(uri_);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "assay-worker: what the connector test wrote below {} stays there: {}\n", uri_, error.what());
+    }
+  }
+
+  const std::string uri_;
+  const std::string folder_;
+  TerminationWatcher& termination_;
+  bool are_gone_ = false;
+};
 
 /// A fine-tune ended otherwise than as done: the whole test ends so.
 class FineTuneEnded : public std::exception {
@@ -60,16 +105,20 @@ class ConnectorRun {
     }
     // What an earlier test left there that was killed.
     remove_written();
+    Leftovers leftovers(plan_.uri, temporary_ ? temporary_->path() : "", termination_);
     optimise("optimise", "plain", "");
     optimise("optimise_compressed", "packed", plan_.compression);
     count("count");
     count("size");
-    stream();
-    fine_tune("fine_tune", false);
+    stream("stream", "plain");
+    stream("stream_compressed", "packed");
+    fine_tune("fine_tune", "run", false);
     resume();
     fine_tune_locally();
+    fine_tune("fine_tune_again", "again", false);
     where_ = "removing what was written";
     remove_written();
+    leftovers.are_gone();
   }
 
   std::string work_dir() const { return temporary_ ? temporary_->path() : plan_.work_dir; }
@@ -89,14 +138,14 @@ class ConnectorRun {
     const double begin = MonotonicSeconds();
     job::ConnectorStep told{.step = step};
     work(told);
-    const RequestTotals now = meter_->totals();
+    const RequestTotals made = meter_->totals().since(before);
     told.seconds = MonotonicSeconds() - begin;
     told.cpu_seconds = storage::ProcessCpuSeconds() - cpu_seconds;
-    told.read_requests = now.reads - before.reads;
-    told.write_requests = now.writes - before.writes;
-    told.retries = now.retries - before.retries;
-    told.received_bytes = now.received_bytes - before.received_bytes;
-    told.sent_bytes = now.sent_bytes - before.sent_bytes;
+    told.read_requests = made.reads;
+    told.write_requests = made.writes;
+    told.retries = made.retries;
+    told.received_bytes = made.received_bytes;
+    told.sent_bytes = made.sent_bytes;
     events_.write(told);
   }
 
@@ -118,29 +167,33 @@ class ConnectorRun {
     });
   }
 
-  void stream() {
-    measure("stream", [&](job::ConnectorStep& told) {
+  void stream(const char* step, const char* name) {
+    measure(step, [&](job::ConnectorStep& told) {
       const double begin = MonotonicSeconds();
-      const shards::DatasetPlace data = copies_first() ? open_place(copy_of("stream")) : place("plain");
+      const shards::DatasetPlace data = copies_first() ? open_place(copy(told, name)) : place(name);
       const double copied = MonotonicSeconds() - begin;
-      const Streamed streamed = stream_all(plan_, data, cache_of("stream"));
+      const Streamed streamed = stream_all(plan_, data, cache_of(step));
       told.samples = streamed.samples;
       told.bytes = streamed.bytes;
+      told.digest = streamed.digest;
       told.first_seconds = copied + streamed.first_seconds;
       told.wait_seconds = copied + streamed.wait_seconds;
     });
   }
 
-  std::string copy_of(const std::string& step) const {
-    const std::string folder = work_dir() + "/copy-" + step;
-    copy_to_folder(place("plain"), folder);
+  /// The folder of a copy of a data set, made for the step that `told` is of.
+  std::string copy(job::ConnectorStep& told, const std::string& name) const {
+    const std::string folder = work_dir() + "/copy-" + told.step;
+    const int64_t before = meter_->totals().received_bytes;
+    copy_to_folder(place(name), folder);
+    told.copied_bytes = meter_->totals().received_bytes - before;
     return folder;
   }
 
-  void fine_tune(const char* step, bool resumes) {
+  void fine_tune(const char* step, const std::string& checkpoints, bool resumes) {
     measure(step, [&](job::ConnectorStep& told) {
-      const std::string data = copies_first() ? copy_of(step) : plan_.uri + "/plain";
-      train(told, data, plan_.uri + "/run", cache_of(step), resumes);
+      const std::string data = copies_first() ? copy(told, "plain") : plan_.uri + "/plain";
+      train(told, data, plan_.uri + "/" + checkpoints, cache_of(step), resumes);
     });
   }
 
@@ -148,7 +201,7 @@ class ConnectorRun {
   void resume() {
     where_ = "removing the last checkpoint";
     remove_all(open_place(fmt::format("{}/run/step-{}/", plan_.uri, plan_.max_steps)));
-    fine_tune("resume", true);
+    fine_tune("resume", "run", true);
   }
 
   void fine_tune_locally() {
@@ -163,7 +216,7 @@ class ConnectorRun {
              const std::string& cache, bool resumes) {
     job::TunePlan tune = plan_;
     tune.data_uri = data + "/";
-    tune.data_fingerprint = value_or_throw(shards::OpenDataset(open_place(data))).fingerprint();
+    tune.data_fingerprint = value_or_throw(shards::OpenDataset(open_place(data, meter_))).fingerprint();
     tune.data_cache = cache;
     tune.data_cache_bytes = plan_.cache_bytes;
     tune.data_threads = plan_.workers;
@@ -180,9 +233,7 @@ class ConnectorRun {
 
   void remove_written() {
     const auto lock = termination_.defer();
-    for (const char* name : {"plain", "packed", "run"}) {
-      remove_all(open_place(plan_.uri + "/" + name + "/"));
-    }
+    remove_below(plan_.uri);
   }
 
   const job::ConnectorPlan& plan_;

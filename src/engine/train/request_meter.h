@@ -10,10 +10,18 @@ namespace assay::engine {
 
 struct RequestTotals {
   int64_t reads = 0;   ///< GET and HEAD
-  int64_t writes = 0;  ///< PUT, POST and listings; DELETE is free everywhere
+  int64_t writes = 0;  ///< PUT, POST and listings; to remove is free everywhere, one object or many
   int64_t retries = 0;
   int64_t received_bytes = 0;
   int64_t sent_bytes = 0;
+
+  RequestTotals since(const RequestTotals& before) const {
+    return {.reads = reads - before.reads,
+            .writes = writes - before.writes,
+            .retries = retries - before.retries,
+            .received_bytes = received_bytes - before.received_bytes,
+            .sent_bytes = sent_bytes - before.sent_bytes};
+  }
 };
 
 /// Safe from several threads.
@@ -23,8 +31,8 @@ class RequestMeter : public storage::RequestObserver {
     const std::lock_guard lock(mutex_);
     const bool lists = record.operation.starts_with("list");
     const bool writes = lists || record.method == "PUT" || record.method == "POST";
-    totals_.reads += !lists && (record.method == "GET" || record.method == "HEAD") ? 1 : 0;
-    totals_.writes += writes ? 1 : 0;
+    totals_.reads += is_billed(record) && !lists && (record.method == "GET" || record.method == "HEAD") ? 1 : 0;
+    totals_.writes += is_billed(record) && writes ? 1 : 0;
     totals_.retries += record.attempt > 1 ? 1 : 0;
     totals_.received_bytes += record.bytes_received;
     totals_.sent_bytes += record.bytes_sent;
@@ -35,6 +43,11 @@ class RequestMeter : public storage::RequestObserver {
   }
 
  private:
+  /// Nobody bills what came to nothing at the store's end, or never came there.
+  static bool is_billed(const storage::RequestRecord& record) {
+    return record.http_status != 0 && record.http_status < 500 && !record.operation.starts_with("remove");
+  }
+
   mutable std::mutex mutex_;
   RequestTotals totals_;  // guarded by mutex_
 };

@@ -1,0 +1,52 @@
+#include "cli/space_store.h"
+
+#include <fmt/format.h>
+
+#include "base/files.h"
+#include "samplestore/sample_store.h"
+
+namespace assay::cli {
+namespace {
+
+constexpr std::string_view kOwnStore = "default";
+
+std::string FileNamed(const std::string& identifier) {
+  return fmt::format("{}/{}.db", UserDataDirectory(), identifier);
+}
+
+/// Empty: it is a name of no store.
+std::string UrlNamed(const std::string& identifier) {
+  if (identifier == kOwnStore) {
+    return samplestore::DefaultStoreUrl();
+  }
+  if (identifier.find('/') != std::string::npos) {
+    return identifier.find("://") == std::string::npos ? "sqlite:///" + identifier : identifier;
+  }
+  const std::string file = FileNamed(identifier);
+  return FileExists(file) ? "sqlite:///" + file : "";
+}
+
+}  // namespace
+
+Result<std::string> StoreOfSpace(const std::string& given, const std::string& space_path) {
+  if (!given.empty() || space_path.empty()) {
+    return given;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const space::DiscoverySpace space, space::ReadDiscoverySpace(space_path));
+  return space.sample_store.empty() ? "" : UrlNamed(space.sample_store);
+}
+
+std::string NoteOnStore(const space::DiscoverySpace& space, const std::string& url) {
+  const std::string& identifier = space.sample_store;
+  const std::string named = UrlNamed(identifier);
+  const std::string kept_in = samplestore::StoreName(url);
+  if (identifier.empty() || (!named.empty() && samplestore::StoreName(named) == kept_in)) {
+    return "";
+  }
+  const bool is_url = identifier.find("://") != std::string::npos;
+  return fmt::format("{}: sampleStoreIdentifier '{}' does not count here: measurements are kept in {} (--store){}",
+                     space.source, is_url ? samplestore::StoreName(identifier) : identifier, kept_in,
+                     named.empty() ? fmt::format("; there is no store {}", FileNamed(identifier)) : "");
+}
+
+}  // namespace assay::cli

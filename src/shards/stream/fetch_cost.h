@@ -1,0 +1,35 @@
+// What fetching from a store takes, as far as it was measured: whether some samples are had sooner than their shard.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+
+namespace assay::shards {
+
+/// A read takes a wait for its first byte, and a time for each byte.
+struct StoreSpeed {
+  double wait_seconds = 0.02;
+  double bytes_per_second = 2e8;
+};
+
+/// Safe from several threads.
+class FetchCost {
+ public:
+  /// `known`: what it is; else it is measured, from the defaults of StoreSpeed on.
+  explicit FetchCost(std::optional<StoreSpeed> known) : measures_(!known), speed_(known.value_or(StoreSpeed{})) {}
+
+  /// A read of so many bytes has taken so long.
+  void Note(int64_t bytes, double seconds);
+  /// Whether `samples` of a shard, of `sample_bytes` in all, are had in half the time of the whole shard, the table
+  /// that says where they are included. Never of a shard that is itself not more than a wait.
+  bool SamplesPay(int64_t shard_bytes, int64_t shard_samples, int64_t samples, int64_t sample_bytes) const;
+  StoreSpeed speed() const;
+
+ private:
+  const bool measures_;
+  mutable std::mutex mutex_;
+  StoreSpeed speed_;  // guarded by mutex_
+};
+
+}  // namespace assay::shards

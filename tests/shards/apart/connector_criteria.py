@@ -1,0 +1,144 @@
+"""What a connector's own library does, of what the connector test asks for besides figures: a row of its criteria.
+
+    connector_criteria.py carries NAME     which types of values come back as they were written
+    connector_criteria.py write NAME       the program of examples/connector/first: rows into the place
+    connector_criteria.py read NAME        its first batch
+
+The question is JSON in standard input, the answer the last line of standard output: {"answer": ..., "error": ...}.
+"""
+
+import contextlib
+import functools
+import importlib
+import io
+import json
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).parents[3]
+sys.path[:0] = [str(ROOT / "examples" / "connector" / "first"), str(ROOT / "share" / "peers" / "connector")]
+NAME = sys.argv[2]
+PROGRAMS = {"streaming": "by_streaming", "litdata": "by_litdata", "fsspec": "by_fsspec"}
+PROGRAMS["s3torchconnector"] = "by_s3torchconnector"
+# Processes that a library starts anew load this file, too.
+if NAME == "streaming":
+    import no_torchvision  # noqa: F401
+if NAME == "litdata":
+    import litdata_connector  # noqa: F401
+
+
+def program(question):
+    module = importlib.import_module(PROGRAMS[NAME])
+    module.ROWS, module.URI = question["rows"], question["uri"]
+    module.CACHE = question["folder"] + "/cache"
+    return module
+
+
+def values():
+    import numpy
+    from PIL import Image
+
+    return {
+        "text": "añ\n",
+        "integers": 2**40,
+        "numbers": 0.1,
+        "true and false": True,
+        "bytes": b"\x00\xff",
+        "images": Image.new("RGB", (3, 2), (200, 100, 0)),
+        "arrays": numpy.arange(6, dtype=numpy.int32).reshape(2, 3),
+        "JSON": {"a": [1, None]},
+        "missing values": None,
+    }
+
+
+def is_same(value, back):
+    import numpy
+    from PIL import Image
+
+    if isinstance(value, Image.Image):
+        return isinstance(back, Image.Image) and value.tobytes() == back.tobytes()
+    if isinstance(value, numpy.ndarray):
+        return numpy.array_equal(value, back) and value.dtype == back.dtype
+    return value == back and (isinstance(value, (float, bytes)) or type(value) is type(back))
+
+
+MDS_COLUMNS = {"text": "str", "integers": "int", "numbers": "float64", "true and false": "json", "bytes": "bytes"}
+MDS_COLUMNS |= {"images": "png", "arrays": "ndarray", "JSON": "json", "missing values": "json"}
+
+
+def back_of_streaming(name, value, folder):
+    from streaming import MDSWriter, StreamingDataset
+
+    with MDSWriter(out=folder, columns={"value": MDS_COLUMNS[name]}) as writer:
+        writer.write({"value": value})
+    return StreamingDataset(local=folder, batch_size=1)[0]["value"]
+
+
+def itself(value):
+    return value
+
+
+@functools.cache
+def row_of_litdata(folder):
+    """A row with a column of each type: its columns have no types of their own to name."""
+    from litdata import StreamingDataset, optimize
+
+    optimize(fn=itself, inputs=[values()], output_dir=folder, chunk_bytes=1 << 20, num_workers=1)
+    return StreamingDataset(folder)[0]
+
+
+def back_of_litdata(name, _, folder):
+    return row_of_litdata(os.path.dirname(folder) + "/row")[name]
+
+
+def back_of_fsspec(_, value, folder):
+    import fsspec
+
+    fsspec.filesystem("file").pipe_file(folder, value)
+    return fsspec.filesystem("file").cat_file(folder)
+
+
+def back_of_s3torchconnector(name, value, _):
+    import by_s3torchconnector as first
+    from s3torchconnector import S3Checkpoint, S3MapDataset
+
+    uri = f"s3://test/types/{name.split()[0]}"
+    with S3Checkpoint(**first.STORE).writer(uri) as file:
+        file.write(value)
+    return S3MapDataset.from_objects([uri], **first.STORE)[0].read()
+
+
+def carries(question):
+    back_of = globals()[f"back_of_{NAME}"]
+    found = []
+    for name, value in values().items():
+        folder = os.path.join(question["folder"], name.replace(" ", "-"))
+        with contextlib.suppress(Exception):
+            if is_same(value, back_of(name, value, folder)):
+                found.append(name)
+    return found
+
+
+def write(question):
+    program(question).write()
+
+
+def read(question):
+    return sorted(program(question).first_batch()["prompt"])
+
+
+def main():
+    question = json.load(sys.stdin)
+    answer, error = None, ""
+    told, sys.stdout = sys.stdout, io.StringIO()
+    try:
+        answer = {"carries": carries, "write": write, "read": read}[sys.argv[1]](question)
+    except BaseException as problem:
+        error = f"{type(problem).__name__}: {problem}"
+    print("\n" + json.dumps({"answer": answer, "error": error}), file=told, flush=True)
+    os._exit(0)  # whatever threads and processes the library keeps
+
+
+if __name__ == "__main__":
+    main()
