@@ -52,13 +52,14 @@ void check(Communicator& ranks) {
   std::puts(DumpJson(results).c_str());
 }
 
-/// Between two collectives the ranks compute, the last one for a second, each before it for two more.
+/// Between two collectives the ranks compute, each for COMM_PROBE_SECONDS of its own.
 void compute(Communicator& ranks) {
+  const char* seconds = std::getenv("COMM_PROBE_SECONDS");
   const at::Tensor buffer = ranks.allocate(1000, at::kFloat).fill_(0);
   ranks.all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
   std::puts("running");
   std::fflush(stdout);
-  std::this_thread::sleep_for(std::chrono::seconds(1 + 2 * (ranks.size() - 1 - ranks.rank())));
+  std::this_thread::sleep_for(std::chrono::duration<double>(seconds == nullptr ? 0 : std::atof(seconds)));
   ranks.all_reduce(buffer, ReduceOp::kSum, "blocks.3")->wait();
 }
 

@@ -140,7 +140,7 @@ TEST(FailuresTest, GroupsSayTheirNameAndShareTheFailure) {
 }
 
 TEST(FailuresTest, SplitIntoGroupsThatDisagreeIsAnError) {
-  const auto group = make_thread_group(2, kOptions);
+  const auto group = make_thread_group(2, kPatient);
   const auto texts = messages(run_ranks_to_end(group, [&](Communicator& rank) {
     rank.split(rank.rank() == 0 ? std::vector<int>{0, 1} : std::vector<int>{1}, "odd");
   }));

@@ -3,6 +3,7 @@
 
 #include <c10/util/intrusive_ptr.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,7 +42,13 @@ struct SeenFailure {
 /// Where the ranks of a job tell each other of failures: its store, which may be gone. Safe from several threads.
 class LossBoard {
  public:
-  LossBoard(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts);
+  /// `ends_store`: the store goes with this rank.
+  LossBoard(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts, bool ends_store);
+  /// After a failure waits, where the store ends with it, until all ranks know the line that are not lost: some seconds
+  /// at most, since who computes comes when it is done.
+  ~LossBoard();
+  LossBoard(const LossBoard&) = delete;
+  LossBoard& operator=(const LossBoard&) = delete;
 
   /// Says that this rank saw a failure, and is therefore not the lost one.
   void report() const;
@@ -50,8 +57,11 @@ class LossBoard {
   /// within two seconds are the missing ones, with what else is missing of their machines, unless a line was published
   /// meanwhile. A rank that computes and was not waited for may miss the roll call.
   std::string find(const SeenFailure& failure) const;
-  /// Puts `line`, which names who is to blame, up for all ranks; gives the line that was first.
-  std::string publish(const std::string& line) const;
+  /// Puts `line`, which names who is to blame, up for all ranks; gives the line that was first. `lost`: who will never
+  /// read it.
+  std::string publish(const std::string& line, const std::vector<int>& lost = {}) const;
+  /// Says that this rank knows the line, from others on its machine.
+  void know() const;
 
   const HostMap& hosts() const { return *hosts_; }
 
@@ -60,9 +70,13 @@ class LossBoard {
   std::string answer(const std::function<std::string(c10d::Store&)>& ask,
                      const std::function<std::string(const std::string& rank_0)>& otherwise) const;
 
+  bool all_know() const;
+
   c10::intrusive_ptr<c10d::Store> store_;
   int rank_;
   std::shared_ptr<const HostMap> hosts_;
+  bool ends_store_;
+  mutable std::atomic<bool> has_failed_ = false;
 };
 
 }  // namespace assay::engine

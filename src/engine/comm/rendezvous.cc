@@ -104,7 +104,7 @@ std::string Rendezvous::place() const {
 void Rendezvous::connect(const CommOptions& options) {
   c10d::TCPStoreOptions store;
   store.port = static_cast<uint16_t>(environment_.port);
-  store.isServer = environment_.rank == 0 && !environment_.store_is_served;
+  store.isServer = serves();
   store.waitWorkers = false;
   store.timeout = milliseconds(options.start_seconds);
   const auto nobody = [&] {
@@ -219,12 +219,11 @@ std::vector<std::string> Rendezvous::exchange(std::string_view key, const std::s
 /// The store goes with the rank that serves it, so that one stays until all who came know.
 void Rendezvous::stay_until_known(std::string_view key, int came) {
   const std::string counter = fmt::format("who knows of {}", key);
-  const bool serves = environment_.rank == 0 && !environment_.store_is_served;
   constexpr double kPatienceSeconds = 5;
   const double start = MonotonicSeconds();
   try {
     int64_t know = store_->add(counter, 1);
-    while (serves && know < came && MonotonicSeconds() - start < kPatienceSeconds) {
+    while (serves() && know < came && MonotonicSeconds() - start < kPatienceSeconds) {
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
       know = store_->add(counter, 0);
     }

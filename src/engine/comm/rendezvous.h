@@ -31,6 +31,9 @@ class Rendezvous {
   /// of another, is told by it.
   uint64_t run() const { return run_; }
 
+  /// Whether the store is this process's, and ends with it.
+  bool serves() const { return environment_.rank == 0 && !environment_.store_is_served; }
+
   /// The store, with a prefix of this job's own.
   const c10::intrusive_ptr<c10d::Store>& store() const { return store_; }
   const RankEnvironment& environment() const { return environment_; }

@@ -256,8 +256,8 @@ std::unique_ptr<Communicator> GlooCommunicator::split(const std::vector<int>& me
 }
 
 GlooJob job_of(c10::intrusive_ptr<c10d::Store> store, int rank, std::shared_ptr<const HostMap> hosts,
-               const CommOptions& options, uint64_t run) {
-  auto losses = std::make_shared<LossBoard>(store, rank, std::move(hosts));
+               const CommOptions& options, uint64_t run, bool ends_store) {
+  auto losses = std::make_shared<LossBoard>(store, rank, std::move(hosts), ends_store);
   return {.store = std::move(store),
           .losses = std::move(losses),
           .waits = std::make_shared<MessageWaits>(to_milliseconds(options.deadline_seconds)),
@@ -306,13 +306,15 @@ std::unique_ptr<Communicator> connect_gloo(std::shared_ptr<const GlooJob> job, i
 std::shared_ptr<const GlooJob> make_gloo_job(c10::intrusive_ptr<c10d::Store> store, int rank,
                                              std::shared_ptr<const HostMap> hosts, const CommOptions& options,
                                              uint64_t run) {
-  return std::make_shared<GlooJob>(job_of(std::move(store), rank, std::move(hosts), options, run));
+  return std::make_shared<GlooJob>(
+      job_of(std::move(store), rank, std::move(hosts), options, run, /*ends_store=*/false));
 }
 
 std::shared_ptr<const GlooJob> make_gloo_job(const std::shared_ptr<Rendezvous>& rendezvous,
                                              std::shared_ptr<const HostMap> hosts, const CommOptions& options) {
   const RankEnvironment& environment = rendezvous->environment();
-  GlooJob job = job_of(rendezvous->store(), environment.rank, std::move(hosts), options, rendezvous->run());
+  GlooJob job =
+      job_of(rendezvous->store(), environment.rank, std::move(hosts), options, rendezvous->run(), rendezvous->serves());
   job.address = own_address_towards(environment.address, environment.port);
   job.place = rendezvous;
   return std::make_shared<GlooJob>(std::move(job));

@@ -284,8 +284,13 @@ std::unique_ptr<Communicator> join_all(int rank, int size, std::unique_ptr<ShmGr
 
 ShmOutside outside_of(const GlooJob& gloo) {
   return {.place = gloo.place,
-          .publish = [losses = gloo.losses](const std::string& line) { return losses->publish(line); },
-          .leave = [connections = gloo.connections] { connections->close_all(); },
+          .publish = [losses = gloo.losses](const std::string& line,
+                                            const std::vector<int>& lost) { return losses->publish(line, lost); },
+          .leave =
+              [losses = gloo.losses, connections = gloo.connections] {
+                losses->know();
+                connections->close_all();
+              },
           .settle =
               [losses = gloo.losses, connections = gloo.connections](const SeenFailure& failure) {
                 losses->report();

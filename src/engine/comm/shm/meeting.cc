@@ -178,7 +178,7 @@ void Meeting::lose(int rank, const Call& call, const Trouble& trouble) const {
     record(ConnectionError(line, {job_rank(rank)}));
     throw_unsettled(serves_larger_ ? line : trouble.text, {job_rank(rank)}, where(call));
   }
-  fail(line);
+  fail(line, {job_rank(rank)});
 }
 
 void Meeting::throw_unsettled(const std::string& line, const std::vector<int>& suspects,
@@ -208,9 +208,9 @@ void Meeting::check_failure() const {
   throw CommError(record.text);
 }
 
-void Meeting::fail(const std::string& text) const {
+void Meeting::fail(const std::string& text, const std::vector<int>& lost) const {
   check_failure();
-  const CommError error(job_->outside.publish ? job_->outside.publish(text) : text);
+  const CommError error(job_->outside.publish ? job_->outside.publish(text, lost) : text);
   record(error);
   constexpr int kLooks = 1000;
   for (int look = 0; look < kLooks; ++look) {

@@ -51,8 +51,8 @@ class Meeting {
   Channel& channel(int from, int to) const { return block_.channel(from, to); }
   /// Throws the machine's failure, if it has one.
   void check_failure() const;
-  /// Makes `text` the job's failure unless it has one, and throws that.
-  [[noreturn]] void fail(const std::string& text) const;
+  /// Makes `text` the job's failure unless it has one, and throws that. `lost`: ranks of the job that are.
+  [[noreturn]] void fail(const std::string& text, const std::vector<int>& lost = {}) const;
   /// Makes `error` the machine's failure unless it has one.
   void record(const CommError& error) const;
   /// Tells peers that this rank will come to no further meeting.

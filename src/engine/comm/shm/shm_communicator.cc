@@ -75,7 +75,7 @@ class ShmCommunicator final : public ShmGroup {
   void abandon(const CommError& error) override { meeting_.record(error); }
   void give_up(const std::string& line) override {
     const auto& publish = seat_.job->outside.publish;
-    meeting_.record(CommError(publish ? publish(line) : line));
+    meeting_.record(CommError(publish ? publish(line, {}) : line));
   }
 
  protected:
