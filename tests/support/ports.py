@@ -6,6 +6,7 @@ import socket
 
 LOWEST = 10_000
 RANGE = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+LISTEN = "0A"  # a state of /proc/net/tcp
 held = []
 
 
@@ -41,3 +42,10 @@ def free_ports(count):
 
 def free_port():
     return free_ports(1)[0]
+
+
+def is_listening(port):
+    """Whether a program takes connections there, which hears nothing of the question."""
+    tables = [pathlib.Path(f"/proc/net/{name}") for name in ("tcp", "tcp6")]
+    lines = [line.split() for table in tables if table.exists() for line in table.read_text().splitlines()[1:]]
+    return any(line[1].endswith(f":{port:04X}") and line[3] == LISTEN for line in lines)

@@ -12,6 +12,7 @@ import pytest
 import reference
 import tiny
 from nodes import wait_for
+from ports import free_port, is_listening
 from ranks import finish_ranks, of_kind, start_ranks
 from safetensors.torch import load_file, save_file
 from worker import WORKER, write_plan
@@ -229,6 +230,9 @@ def test_a_port_in_use_is_one_line_on_every_rank(plan, tmp_path):
 
 
 def test_a_machine_that_never_comes_is_named_on_every_rank(plan, tmp_path):
-    path = write_plan(tmp_path, **plan, number_ranks=4)
-    for end in ends_of(start_ranks(path, 4, machines=2, only=[0, 1], ASSAY_COMM_START_TIMEOUT="20"), 1):
+    path, port = write_plan(tmp_path, **plan, number_ranks=4), free_port()
+    ranks = start_ranks(path, 4, machines=2, port=port, only=[0])
+    wait_for(lambda: is_listening(port))
+    ranks += start_ranks(path, 4, machines=2, port=port, only=[1], ASSAY_COMM_START_TIMEOUT="3")
+    for end in ends_of(ranks, 1):
         assert "ranks 2 and 3 did not come" in end["reason"]
