@@ -154,6 +154,7 @@ def base_environment(home, cloud):
         "AWS_ENDPOINT_URL_SSO": cloud.url,
         "AWS_ENDPOINT_URL_SSO_OIDC": cloud.url,
         "AWS_EC2_METADATA_SERVICE_ENDPOINT": cloud.url,
+        "AWS_METADATA_SERVICE_TIMEOUT": "300",  # the second that botocore waits is little for a busy machine
     }
 
 
