@@ -149,9 +149,8 @@ def test_a_job_is_created_once_on_a_bad_day(assay, space, start, tmp_path):
 
 def test_an_image_that_cannot_be_had_now_is_waited_for(assay, space, start, tmp_path):
     cluster, kubernetes = start()
+    cluster.images_after = [()]  # the first pod, which describes a machine
     process = run_space(assay, space, store_of(tmp_path), 1, "--max-points", 1, *kubernetes, wait=False)
-    assert wait_until(lambda: cluster.created)
-    cluster.images = ()  # after the first pod, which describes a machine
     assert any("waits: ErrImagePull: no such image" in line for line in iter(process.stderr.readline, ""))
     cluster.images = ("assay:1",)
     out, errors = process.communicate(timeout=120)

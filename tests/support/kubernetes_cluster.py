@@ -70,6 +70,7 @@ class Kubernetes:
         self.nodes, self.version, self.token, self.images = nodes, version, token, images
         self.sees_nodes = sees_nodes
         self.bad_answers = []  # status of the next jobs' answers, and whether the job is created all the same
+        self.images_after = []  # which there are once each of the next jobs has its pods
         self.environment = dict(os.environ)
         self.lock = threading.RLock()
         self.jobs, self.pods, self.created = {}, {}, []
@@ -166,6 +167,8 @@ class Kubernetes:
         self.created.append(job)
         self.pods[name] = [Pod(job, index, self) for index in range(job["spec"]["completions"])]
         self.schedule()
+        if self.images_after:
+            self.images = self.images_after.pop(0)
         return 201, job
 
     def schedule(self):
