@@ -1,8 +1,8 @@
 """kill -9 of one rank, and of all, at seeded moments of saves and retention: the run goes on as if it had not been."""
 
+import itertools
 import random
 import signal
-import subprocess
 import time
 
 import pytest
@@ -26,7 +26,7 @@ def plan_of(folder, models, writer):
         max_steps=STEPS,
         gradient_accumulation_steps=2,
     )
-    plan |= {"plugin": "FULL_SHARD", "number_ranks": RANKS, "timeout_seconds": 10}
+    plan |= {"plugin": "FULL_SHARD", "number_ranks": RANKS}
     return plan | {"save_every": 1, "checkpoint_writer": writer, "keep": 2}
 
 
@@ -35,17 +35,12 @@ def figures(events):
 
 
 def kill_some(processes, victims, seconds):
-    """Those that are left end by themselves, but for who has not met the killed one yet: it waits longer for that."""
+    """Those that are left end by themselves."""
     time.sleep(seconds)
     for rank in victims:
         processes[rank].send_signal(signal.SIGKILL)
     for process in processes:
-        try:
-            process.communicate(timeout=60)
-        except subprocess.TimeoutExpired as still_here:
-            process.kill()
-            process.communicate()
-            assert b'"event":"step"' not in (still_here.output or b""), still_here.output
+        process.communicate(timeout=300)
 
 
 @pytest.mark.parametrize(
@@ -59,13 +54,18 @@ def test_ranks_that_are_killed_at_any_moment_go_on(writer, killed, place, serve,
     straight = figures(finish_ranks(start_ranks(path, RANKS, **environment))[0])
     duration = time.monotonic() - begin
     assert len(straight) == STEPS
+    # Who has not met the killed one yet waits for it as long as for one that was never started.
+    impatient = environment | {"ASSAY_COMM_START_TIMEOUT": "10"}
     rng = random.Random(writer + killed)
     resumed = set()
-    for moment in range(MOMENTS):
+    for moment in itertools.count():
+        if moment >= MOMENTS and len(resumed) > 1:
+            break
+        assert moment < 5 * MOMENTS, resumed
         out = f"s3://runs/{moment}" if place == "bucket" else str(tmp_path / str(moment))
         path = write_plan(tmp_path, **plan, resume=True, output_dir=out)
         victims = [rng.randrange(RANKS)] if killed == "one" else range(RANKS)
-        kill_some(start_ranks(path, RANKS, **environment), victims, rng.uniform(0.3, 1) * duration)
+        kill_some(start_ranks(path, RANKS, **impatient), victims, rng.uniform(0.3, 1) * duration)
         check_what_a_kill_left(out, environment)
         rest = finish_ranks(start_ranks(path, RANKS, **environment))[0]
         step = of_kind(rest, "resumed")[0]["step"] if of_kind(rest, "resumed") else 0
@@ -74,4 +74,3 @@ def test_ranks_that_are_killed_at_any_moment_go_on(writer, killed, place, serve,
         resumed.add(step)
         # What else the machine does changes how long a run takes: the next kill comes earlier, or later.
         duration *= 0.7 if step == STEPS else 1.1
-    assert len(resumed) > 1, resumed
