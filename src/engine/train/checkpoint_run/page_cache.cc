@@ -79,7 +79,7 @@ CachedBytes drop_files(const std::string& folder) {
 
 void drop_from_page_cache(const std::string& folder) {
   // Pages that are being written, or that another process has in use at this moment, go at a later try.
-  constexpr int kTries = 5;
+  constexpr int kTries = 30;
   constexpr int64_t kShareKept = 100;
   constexpr auto kPause = std::chrono::milliseconds(50);
   CachedBytes cached;
