@@ -88,7 +88,7 @@ bool SampleCollector::Collect(double time_s, bool refresh_slow) {
     return false;
   }
   const double interval_s = time_s - LastOr(series_.time_s, time_s);
-  standstill_.Add(interval_s, tree_.stopped());
+  standstill_.Add(interval_s, tree_.stopped(), TakeOwnWait());
   series_.stood_still_seconds = standstill_.seconds();
   CollectWaits();
   CollectProcess(interval_s);
@@ -121,6 +121,14 @@ void SampleCollector::CollectWaits() {
   for (ProcFile& schedstat : schedstats_) {
     series_.cpu_wait_seconds = std::max(series_.cpu_wait_seconds, WaitSeconds(schedstat.Read()));
   }
+}
+
+double SampleCollector::TakeOwnWait() {
+  if (!own_schedstat_) {
+    own_schedstat_.emplace("/proc/thread-self/schedstat");
+  }
+  const double before = std::exchange(own_wait_seconds_, WaitSeconds(own_schedstat_->Read()));
+  return own_wait_seconds_ - before;
 }
 
 void SampleCollector::CollectDisk() {

@@ -16,7 +16,7 @@
 
 namespace assay::measure {
 
-/// Used by one thread at a time.
+/// Collect() is called by one thread.
 class SampleCollector {
  public:
   /// What `pids` and their descendants use counts together, and what `pids` read and write; what is told of one process
@@ -34,6 +34,8 @@ class SampleCollector {
  private:
   void CollectProcess(double interval_s);
   void CollectWaits();
+  /// What this thread has waited for a processor since it was asked before.
+  double TakeOwnWait();
   void CollectDisk();
   void CollectSystem(bool refresh_slow);
   void CollectGpus();
@@ -50,6 +52,8 @@ class SampleCollector {
 
   ProcessTree tree_;
   ProcFile status_;
+  std::optional<ProcFile> own_schedstat_;  ///< of the thread that collects
+  double own_wait_seconds_ = 0;
   std::vector<ProcFile> schedstats_;  ///< of each root
   std::vector<DiskUse> disks_;        ///< of each root
   ProcFile meminfo_;

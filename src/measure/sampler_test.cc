@@ -85,10 +85,10 @@ double CpuSeconds(pid_t pid) {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Samples `pid` until `spinner` has used the CPU for a while, however busy the machine is; gives what it used
-// meanwhile.
+// Samples `pid` until `spinner` has used the CPU for a while, however busy the machine is, of which the first sample
+// takes a part; gives what it used meanwhile.
 double SampleUntilBusy(pid_t pid, pid_t spinner, SampleSeries& series) {
-  constexpr double kEnough = 0.2;
+  constexpr double kEnough = 0.6;
   Sampler sampler({.hz = 50, .nvml = nullptr, .gpus = {}});
   const double before = CpuSeconds(spinner);
   sampler.Start(pid);

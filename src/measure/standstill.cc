@@ -5,7 +5,7 @@
 namespace assay::measure {
 namespace {
 
-// Ten periods of the slowest sampler: a busy machine delays a thread by far less.
+// Ten periods of the slowest sampler.
 constexpr double kLongestInterval = 2;
 // Suspending and waking takes longer.
 constexpr double kShortestSuspend = 0.1;
@@ -18,8 +18,8 @@ double ClockSeconds(clockid_t clock) {
 
 }  // namespace
 
-void Standstill::Add(double interval_s, bool stopped) {
-  if (stopped || interval_s > kLongestInterval) {
+void Standstill::Add(double interval_s, bool stopped, double waited_s) {
+  if (stopped || interval_s - waited_s > kLongestInterval) {
     seconds_ += interval_s;
   }
 }

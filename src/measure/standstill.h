@@ -7,8 +7,9 @@ namespace assay::measure {
 class Standstill {
  public:
   /// A sample `interval_s` after the last. `stopped`: a watched process is stopped (SIGSTOP, Ctrl-Z, a debugger). An
-  /// interval so long that the sampler itself cannot have run counts too.
-  void Add(double interval_s, bool stopped);
+  /// interval so long that the sampler itself cannot have run counts too, unless it was ready all the while and
+  /// `waited_s` of it for a processor: then the machine was busy.
+  void Add(double interval_s, bool stopped, double waited_s = 0);
   /// The machine slept for so long.
   void AddSuspended(double seconds);
 

@@ -20,6 +20,8 @@ TEST(StandstillTest, CountsWhatWasStoppedAndWhereTheSamplerWas) {
   EXPECT_EQ(standstill.seconds(), 0.1);
   standstill.Add(9, false);
   EXPECT_EQ(standstill.seconds(), 9.1);
+  standstill.Add(9, false, /*waited_s=*/8.5);
+  EXPECT_EQ(standstill.seconds(), 9.1) << "the machine had other work";
   standstill.AddSuspended(1e-6);
   EXPECT_EQ(standstill.seconds(), 9.1);
   standstill.AddSuspended(60);
