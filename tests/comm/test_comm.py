@@ -9,11 +9,11 @@ import sys
 import time
 
 import pytest
+from nodes import NEVER
 from ports import free_port
 from probe import PROBE, assert_same, finish, start, start_all, torch_results, wait_until_running
 
 BACKENDS = ["shm", "gloo"]
-NEVER = "3600"  # a deadline that no test waits for: what it sees, it sees without
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from nodes import end_nodes, has_ended, start_nodes, wait_for
+from nodes import NEVER, end_nodes, has_ended, start_nodes, wait_for
 from ports import free_port, is_listening
 from probe import PROBE, assert_same, finish, start, start_machines, torch_results
 from probe import wait_until_running as start_of_loop
@@ -53,7 +53,7 @@ def test_machines_meet_over_the_network_between_them(ranks_of_machines, backend,
         place = {"GROUP_RANK": str(machine), "LOCAL_WORLD_SIZE": str(count), "MASTER_ADDR": "10.77.0.1"}
         for local in range(count):
             size = sum(ranks_of_machines)
-            more = {**place, "LOCAL_RANK": str(local), "ASSAY_COMM_TIMEOUT": "10"}
+            more = {**place, "LOCAL_RANK": str(local), "ASSAY_COMM_TIMEOUT": NEVER}
             ranks.append(start("check", "auto", len(ranks), size, 29500, within=cabled[machine], **more))
     ended = [finish(process) for process in ranks]
     assert {code for _, _, code in ended} == {0}, ended
@@ -90,7 +90,7 @@ def lines_of(processes):
 
 
 def test_a_lost_rank_is_named_on_every_machine():
-    *others, victim = ranks = start_machines("loop", [2, 2], ASSAY_COMM_TIMEOUT="10")
+    *others, victim = ranks = start_machines("loop", [2, 2], ASSAY_COMM_TIMEOUT=NEVER)
     start_of_loop(ranks)
     victim.kill()
     lines = lines_of(others)
@@ -100,7 +100,7 @@ def test_a_lost_rank_is_named_on_every_machine():
 
 
 def test_ranks_that_call_different_things_are_told_so():
-    lines = lines_of(start_machines("differ", [1, 2], ASSAY_COMM_TIMEOUT="10"))
+    lines = lines_of(start_machines("differ", [1, 2], ASSAY_COMM_TIMEOUT=NEVER))
     assert set(lines) == {lines[0]}, lines
     assert "calls all_reduce of blocks.3" in lines[0] and "calls broadcast of blocks.2" in lines[0]
 

@@ -75,7 +75,7 @@ def test_a_lost_machine_is_named_and_ends_the_others(start_machines):
     )
     ranks = first.workers()
     last.kill()
-    wait_for(lambda: all(has_ended(pid) for pid in ranks), seconds=25)
+    wait_for(lambda: all(has_ended(pid) for pid in ranks))
     ends = [of_kind(of_rank, "ended")[-1] for of_rank in events_of(first)]
     assert [end["kind"] for end in ends] == ["error", "error"]
     for rank, end in enumerate(ends):
