@@ -53,6 +53,15 @@ def test_a_second_import_adds_nothing(assay, imported, store, tmp_path):
     )
 
 
+def test_an_import_of_what_was_exported_adds_nothing(assay, imported, store, tmp_path):
+    exported = tmp_path / "again.csv"
+    assay.ok("store", "export", exported, "--format", "published", "--store", store)
+    assert exported.read_text() != imported.read_text(), "the same rows, written otherwise"
+    assert "0 measurements added, 28 there already" in assay.ok(
+        "store", "import", exported, "--format", "published", "--store", store
+    )
+
+
 def test_no_exploration_replays_them(assay, imported, store, tmp_path):
     point = next(document for document in stores.measurements(assay, store) if document["outcome"] == "valid")
     space = tmp_path / "space.yaml"

@@ -21,6 +21,8 @@ constexpr std::string_view kIdentifier = "identifier";
 constexpr std::string_view kExperimentId = "experiment_id";
 constexpr std::string_view kMethod = "method";
 constexpr std::string_view kIsValid = "is_valid";
+constexpr std::string_view kGenerator = "generatorid";
+constexpr std::string_view kMeasuredHere = "assay on ";
 
 constexpr std::string_view kColumns[] = {"identifier",
                                          "generatorid",
@@ -162,50 +164,24 @@ Status TakeOutcome(const PublishedRow& row, const BoundPoint& point, Measurement
   return Status::Ok();
 }
 
-std::string UidOf(const PublishedRow& row, int64_t repeat) {
-  std::string text = fmt::format("{}\n", repeat);
-  for (const auto& [column, cell] : row) {
-    text += cell.empty() ? "" : fmt::format("{}={}\n", column, cell);
-  }
-  return Sha256Hex(text).substr(0, 32);
+/// Who published `measurement`, or, of one that was made here, its host.
+std::string GeneratorOf(const Measurement& measurement) {
+  const auto said = [](const auto& facts, std::string_view name) {
+    const auto found = facts.find(std::string(name));
+    return found == facts.end() ? std::string() : found->second;
+  };
+  const bool is_published = said(measurement.depends_on, kMachine) == kPublishedHost;
+  return is_published ? said(measurement.provenance, kGenerator)
+                      : fmt::format("{}{}", kMeasuredHere, said(measurement.provenance, "host"));
 }
 
-}  // namespace
-
-std::span<const std::string_view> PublishedColumns() {
-  return kColumns;
+std::string HostOf(const PublishedRow& row) {
+  const std::string& generator = CellOf(row, kGenerator);
+  return generator.starts_with(kMeasuredHere) ? "published by " + generator : kPublishedHost;
 }
 
-Result<Measurement> MeasurementOfRow(const PublishedRow& row, int64_t repeat) {
-  ASSAY_ASSIGN_OR_RETURN(BoundPoint point, PointOf(row));
-  Measurement measurement;
-  measurement.uid = UidOf(row, repeat);
-  measurement.experiment = point.experiment->id();
-  measurement.parameterized_id = point.parameterized_id;
-  measurement.entity = point.entity;
-  measurement.entity_id = point.entity_id;
-  measurement.parameters = point.parameters;
-  ASSAY_RETURN_IF_ERROR(TakeValues(row, *point.experiment, measurement));
-  ASSAY_RETURN_IF_ERROR(TakeOutcome(row, point, measurement));
-  measurement.provenance["host"] = kPublishedHost;
-  if (const std::string& gpu = CellOf(row, "gpu_model"); !gpu.empty()) {
-    measurement.provenance["gpu"] = gpu;
-  }
-  // No machine that explores here is of this kind, so that nothing of it is replayed as ours; where a reuse does not
-  // ask for the machine, it asks for this.
-  measurement.depends_on[kMachine] = kPublishedHost;
-  measurement.depends_on[kPointsAtOnce] = kPublishedHost;
-  return measurement;
-}
-
-Result<std::vector<std::string>> RowOfMeasurement(const Measurement& measurement) {
-  ASSAY_ASSIGN_OR_RETURN(const Experiment* experiment, experiment::FindExperiment(measurement.experiment));
-  if (experiment->declaration().actuator != "SFTTrainer") {
-    return Status::InvalidArgument(fmt::format(
-        "{} was never among the published results of ado's SFTTrainer: choose with --experiment", experiment->id()));
-  }
-  ASSAY_ASSIGN_OR_RETURN(const BoundPoint point,
-                         experiment::BindPoint(*experiment, measurement.entity, measurement.parameters));
+/// A cell for each column.
+std::vector<std::string> CellsOf(const Measurement& measurement, const BoundPoint& point) {
   std::vector<std::string> cells;
   for (const std::string_view column : kColumns) {
     const auto target = measurement.properties.find(std::string(column));
@@ -214,8 +190,10 @@ Result<std::vector<std::string>> RowOfMeasurement(const Measurement& measurement
       cells.push_back(measurement.entity_id);
     } else if (column == kExperimentId) {
       cells.push_back(PublishedExperimentId(measurement.parameterized_id));
+    } else if (column == kGenerator) {
+      cells.push_back(GeneratorOf(measurement));
     } else if (column == kMethod) {
-      cells.push_back(experiment->declaration().method);
+      cells.push_back(point.experiment->declaration().method);
     } else if (column == kIsValid) {
       cells.emplace_back(measurement.outcome == Outcome::kValid ? "1" : "0");
     } else if (property != point.complete.end()) {
@@ -228,6 +206,52 @@ Result<std::vector<std::string>> RowOfMeasurement(const Measurement& measurement
     }
   }
   return cells;
+}
+
+/// Of what the row means: it is the same however its cells and ids are written.
+std::string UidOf(const Measurement& measurement, const BoundPoint& point, int64_t repeat) {
+  std::string text = fmt::format("{}\n", repeat);
+  report::AppendCsvLine(CellsOf(measurement, point), text);
+  return Sha256Hex(text).substr(0, 32);
+}
+
+}  // namespace
+
+std::span<const std::string_view> PublishedColumns() {
+  return kColumns;
+}
+
+Result<Measurement> MeasurementOfRow(const PublishedRow& row, int64_t repeat) {
+  ASSAY_ASSIGN_OR_RETURN(BoundPoint point, PointOf(row));
+  Measurement measurement;
+  measurement.experiment = point.experiment->id();
+  measurement.parameterized_id = point.parameterized_id;
+  measurement.entity = point.entity;
+  measurement.entity_id = point.entity_id;
+  measurement.parameters = point.parameters;
+  ASSAY_RETURN_IF_ERROR(TakeValues(row, *point.experiment, measurement));
+  ASSAY_RETURN_IF_ERROR(TakeOutcome(row, point, measurement));
+  measurement.provenance["host"] = HostOf(row);
+  if (const std::string& gpu = CellOf(row, "gpu_model"); !gpu.empty()) {
+    measurement.provenance["gpu"] = gpu;
+  }
+  // No machine that explores here is of this kind, so that nothing of it is replayed as ours; where a reuse does not
+  // ask for the machine, it asks for this.
+  measurement.depends_on[kMachine] = kPublishedHost;
+  measurement.depends_on[kPointsAtOnce] = kPublishedHost;
+  measurement.uid = UidOf(measurement, point, repeat);
+  return measurement;
+}
+
+Result<std::vector<std::string>> RowOfMeasurement(const Measurement& measurement) {
+  ASSAY_ASSIGN_OR_RETURN(const Experiment* experiment, experiment::FindExperiment(measurement.experiment));
+  if (experiment->declaration().actuator != "SFTTrainer") {
+    return Status::InvalidArgument(fmt::format(
+        "{} was never among the published results of ado's SFTTrainer: choose with --experiment", experiment->id()));
+  }
+  ASSAY_ASSIGN_OR_RETURN(const BoundPoint point,
+                         experiment::BindPoint(*experiment, measurement.entity, measurement.parameters));
+  return CellsOf(measurement, point);
 }
 
 }  // namespace assay::samplestore

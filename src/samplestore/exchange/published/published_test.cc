@@ -42,6 +42,16 @@ PublishedRow RowWith(const PublishedRow& changes) {
   return row;
 }
 
+PublishedRow RowOf(const Measurement& measurement) {
+  const auto cells = RowOfMeasurement(measurement);
+  EXPECT_TRUE(cells.ok()) << cells.status().message();
+  PublishedRow row;
+  for (size_t i = 0; i < cells->size(); ++i) {
+    row.emplace(PublishedColumns()[i], (*cells)[i]);
+  }
+  return row;
+}
+
 std::string Refusal(const PublishedRow& changes) {
   const auto measurement = MeasurementOfRow(RowWith(changes), 0);
   EXPECT_FALSE(measurement.ok());
@@ -113,13 +123,8 @@ TEST(PublishedRowTest, WhatContradictsItselfIsRefused) {
 
 TEST(PublishedRowTest, ComesBackAsItWas) {
   const auto measurement = MeasurementOfRow(Row(), 0);
-  const auto cells = RowOfMeasurement(*measurement);
-  ASSERT_TRUE(cells.ok()) << cells.status().message();
-  ASSERT_EQ(cells->size(), 38u);
-  PublishedRow back;
-  for (size_t i = 0; i < cells->size(); ++i) {
-    back.emplace(PublishedColumns()[i], (*cells)[i]);
-  }
+  const PublishedRow back = RowOf(*measurement);
+  ASSERT_EQ(back.size(), 38u);
   EXPECT_EQ(back.at("identifier"), measurement->entity_id);
   EXPECT_EQ(back.at("tokens_per_sample"), "512");
   EXPECT_EQ(back.at("enable_roce"), "False");
@@ -129,6 +134,20 @@ TEST(PublishedRowTest, ComesBackAsItWas) {
   EXPECT_EQ(again->entity, measurement->entity);
   EXPECT_EQ(again->parameterized_id, measurement->parameterized_id);
   EXPECT_EQ(again->properties, measurement->properties);
+  EXPECT_EQ(again->uid, measurement->uid);
+}
+
+TEST(PublishedRowTest, WhatWasMeasuredHereIsNotAdosElsewhere) {
+  Measurement own = *MeasurementOfRow(Row(), 0);
+  own.provenance = {{"host", "mine"}};
+  own.depends_on = {{kMachine, "this one"}};
+  const PublishedRow row = RowOf(own);
+  EXPECT_EQ(row.at("generatorid"), "assay on mine");
+  const auto elsewhere = MeasurementOfRow(row, 0);
+  ASSERT_TRUE(elsewhere.ok()) << elsewhere.status().message();
+  EXPECT_EQ(elsewhere->provenance.at("host"), "published by assay on mine");
+  EXPECT_FALSE(Agrees(elsewhere->depends_on, {{kMachine, "this one"}}));
+  EXPECT_EQ(RowOf(*elsewhere), row);
 }
 
 class PublishedFileTest : public testing::Test {
