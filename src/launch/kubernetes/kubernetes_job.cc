@@ -122,6 +122,28 @@ std::string EndOf(const json& pod) {
   return "";
 }
 
+/// What JobOf adds to is of the kind it adds to, or left out.
+Status CheckKinds(const std::string& file, const json& pod) {
+  static const struct {
+    json::json_pointer at;
+    bool is_list;
+  } kFields[] = {{json::json_pointer("/metadata/labels"), false},
+                 {json::json_pointer("/metadata/annotations"), false},
+                 {json::json_pointer("/spec/affinity"), false},
+                 {json::json_pointer("/spec/containers/0/env"), true},
+                 {json::json_pointer("/spec/containers/0/resources"), false},
+                 {json::json_pointer("/spec/containers/0/resources/requests"), false},
+                 {json::json_pointer("/spec/containers/0/resources/limits"), false}};
+  for (const auto& [at, is_list] : kFields) {
+    const json field = pod.contains(at) ? pod.at(at) : json();
+    if (!field.is_null() && !(is_list ? field.is_array() : field.is_object())) {
+      return Status::InvalidArgument(
+          fmt::format("{}: {} is no {}", file, at.to_string().substr(1), is_list ? "list" : "map"));
+    }
+  }
+  return Status::Ok();
+}
+
 }  // namespace
 
 Resources ResourcesOf(const KubernetesOptions& options, int64_t ranks, bool on_gpus) {
@@ -144,6 +166,7 @@ Result<json> ReadPod(const std::string& file) {
   if (const std::string kind = At(pod, {"kind"}, std::string("Pod")); kind != "Pod" && kind != "PodTemplate") {
     return Status::InvalidArgument(fmt::format("{}: it describes a {}, not a Pod", file, kind));
   }
+  ASSAY_RETURN_IF_ERROR(CheckKinds(file, pod));
   return pod;
 }
 

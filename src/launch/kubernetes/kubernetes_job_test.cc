@@ -1,5 +1,6 @@
 #include "launch/kubernetes/kubernetes_job.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -115,6 +116,28 @@ TEST(ReadPodTest, SaysWhatIsWrong) {
   EXPECT_THAT(read("spec: {containers: [{name: a}]}").status().message(), HasSubstr("image"));
   EXPECT_THAT(read("kind: Service\nspec: {containers: [{image: a}]}").status().message(), HasSubstr("a Service"));
   EXPECT_TRUE(read("spec: {containers: [{image: a}]}").ok());
+}
+
+TEST(ReadPodTest, RefusesFieldsOfAnotherKind) {
+  const TemporaryDirectory folder = TemporaryDirectory::Create("assay-pod-").value();
+  const std::string path = folder.path() + "/pod.yaml";
+  const auto read = [&](const std::string& container, const std::string& rest = "") {
+    std::ofstream(path) << "spec: {containers: [{image: a, " << container << "}]" << rest;
+    return ReadPod(path);
+  };
+  EXPECT_THAT(read("env: {A: b}", "}").status().message(), HasSubstr("spec/containers/0/env is no list"));
+  EXPECT_THAT(read("resources: [x]", "}").status().message(), HasSubstr("/resources is no map"));
+  EXPECT_THAT(read("resources: {limits: '4'}", "}").status().message(), HasSubstr("/limits is no map"));
+  EXPECT_THAT(read("resources: {requests: [4]}", "}").status().message(), HasSubstr("/requests is no map"));
+  EXPECT_THAT(read("name: b", ", affinity: x}").status().message(), HasSubstr("spec/affinity is no map"));
+  for (const char* field : {"labels", "annotations"}) {
+    const std::string metadata = fmt::format("}}\nmetadata: {{{}: [a]}}", field);
+    EXPECT_THAT(read("name: b", metadata).status().message(), HasSubstr(fmt::format("metadata/{} is no map", field)));
+  }
+  const auto empty = read("env: , resources: {limits: }", ", affinity: }\nmetadata: {labels: }");
+  ASSERT_TRUE(empty.ok()) << empty.status().message();
+  const json job = JobOf(*empty, "assay-x", 2, {{"cpu", 1}}, {"agent"}, {{"A", "b"}});
+  EXPECT_EQ(job["spec"]["template"]["spec"]["containers"][0]["env"][0]["name"], "A");
 }
 
 }  // namespace
