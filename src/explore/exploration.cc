@@ -57,10 +57,12 @@ Result<ExploreSummary> Exploration::Run() {
                                                .exit_state = "",
                                                .owner = owner,
                                                .details = options_.details}));
-  LiveWriter live(store_, summary_.operation_uid, owner, LiveState(space_, total(), options_.workers));
+  // A cluster has room for more than there may be to do.
+  const auto workers = static_cast<int>(std::min({int64_t{options_.workers}, std::max<int64_t>(1, total()), kMostAtOnce}));
+  LiveWriter live(store_, summary_.operation_uid, owner, LiveState(space_, total(), workers));
   callbacks_ = live.Watching(callbacks_);
   std::vector<std::jthread> threads;
-  for (int i = 1; i < options_.workers; ++i) {
+  for (int i = 1; i < workers; ++i) {
     threads.emplace_back([this] { Work(); });
   }
   Work();

@@ -15,6 +15,9 @@
 
 namespace assay::explore {
 
+/// Of points, whatever is asked for: each has a thread here, wherever it runs.
+inline constexpr int64_t kMostAtOnce = 1024;
+
 struct ExploreOptions {
   MeasureOptions measure = {};
   int workers = 1;  ///< points at once; more than one shares the machine where they run here: timings are less honest

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -263,6 +264,37 @@ TEST_F(ExploreTest, SeveralWorkersShareThePoints) {
   EXPECT_EQ(Run(Space("1, 2, 3, 4")).measured, 8);
   EXPECT_EQ(runs_, 8);
   EXPECT_THAT(threads, ElementsAre(::testing::Ge(1)));
+}
+
+size_t ThreadsOfThisProcess() {
+  using Iterator = std::filesystem::directory_iterator;
+  return static_cast<size_t>(std::distance(Iterator("/proc/self/task"), Iterator()));
+}
+
+/// The space's order. Whoever asks first asks so long that all other threads come to wait for it.
+class SlowSampler : public Sampler {
+ public:
+  std::optional<int64_t> Next() override {
+    if (next_ == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      threads = ThreadsOfThisProcess();
+    }
+    return next_++;
+  }
+
+  size_t threads = 0;
+
+ private:
+  int64_t next_ = 0;
+};
+
+TEST_F(ExploreTest, StartsNoMoreThreadsThanThereArePoints) {
+  const auto sampler = std::make_shared<SlowSampler>();
+  explore_.sampler = sampler;
+  explore_.workers = 500;
+  const size_t before = ThreadsOfThisProcess();
+  EXPECT_EQ(Run(Space()).measured, 4);
+  EXPECT_LT(sampler->threads, before + 50) << "of four points, and what writes how it goes on";
 }
 
 TEST_F(ExploreTest, PassesEventsWithThePointsIndex) {

@@ -18,7 +18,6 @@
 namespace assay::explore {
 namespace {
 
-constexpr int64_t kMostAtOnce = 1024;
 constexpr int64_t kMostRetries = 1'000'000;
 
 /// How many experiments have measured an entity that the store has, by the entity's place in the space.
