@@ -167,16 +167,16 @@ void BestSeen::Keep(size_t goal, const Best& seen, Best& best) const {
 }
 
 void BestSeen::Add(const samplestore::Measurement& measurement) {
+  if (measurement.outcome != samplestore::Outcome::kValid) {
+    return;
+  }
   for (size_t i = 0; i < goals_.size(); ++i) {
-    const std::optional<double> value = GoalValue(goals_[i], measurement, store_);
-    if (!value || measurement.outcome != samplestore::Outcome::kValid) {
-      continue;
-    }
-    const Best seen = {*value, measurement.entity_id};
-    if (goals_[i].aggregation == nullptr) {
-      Keep(i, seen, best_[i]);
-    } else {
-      latest_[i][samplestore::KeyOf(measurement)] = seen;
+    if (goals_[i].aggregation != nullptr) {
+      samplestore::Measurement& latest = latest_[samplestore::KeyOf(measurement)];
+      latest = measurement;
+      latest.series.clear();
+    } else if (const std::optional<double> value = report::NumberOf(measurement, goals_[i].target)) {
+      Keep(i, {*value, measurement.entity_id}, best_[i]);
     }
   }
 }
@@ -185,8 +185,11 @@ std::string BestSeen::Text() const {
   std::string text;
   for (size_t i = 0; i < goals_.size(); ++i) {
     Best best = best_[i];
-    for (const auto& [key, seen] : latest_[i]) {
-      Keep(i, seen, best);
+    for (const auto& [key, latest] : latest_) {
+      const auto value = goals_[i].aggregation == nullptr ? std::nullopt : GoalValue(goals_[i], latest, store_);
+      if (value) {
+        Keep(i, {*value, latest.entity_id}, best);
+      }
     }
     if (!best.entity_id.empty()) {
       text += fmt::format("best {}: {}{}{} at {}\n", goals_[i].Name(), FormatNumber(best.value),

@@ -47,7 +47,8 @@ class BestSeen {
  public:
   /// `store` has the runs of the points, and outlives this.
   BestSeen(std::vector<Goal> goals, samplestore::SampleStore& store)
-      : goals_(std::move(goals)), best_(goals_.size()), latest_(goals_.size()), store_(store) {}
+      : goals_(std::move(goals)), best_(goals_.size()), store_(store) {}
+  /// Without a look into the store: others wait for it meanwhile.
   void Add(const samplestore::Measurement& measurement);
   /// "best dataset_tokens_per_second: 1,234 tokens/s at ENTITY", a line for each goal that has one.
   std::string Text() const;
@@ -62,8 +63,9 @@ class BestSeen {
 
   std::vector<Goal> goals_;
   std::vector<Best> best_;
-  /// By goal with an aggregation: what was seen of each point last, since more runs of it may make it worse.
-  std::vector<std::map<samplestore::MemoKey, Best>> latest_;
+  /// Where a goal has an aggregation, of each point what was seen last, without its series: more runs of it may make it
+  /// worse.
+  std::map<samplestore::MemoKey, samplestore::Measurement> latest_;
   samplestore::SampleStore& store_;
 };
 

@@ -58,7 +58,8 @@ Result<ExploreSummary> Exploration::Run() {
                                                .owner = owner,
                                                .details = options_.details}));
   // A cluster has room for more than there may be to do.
-  const auto workers = static_cast<int>(std::min({int64_t{options_.workers}, std::max<int64_t>(1, total()), kMostAtOnce}));
+  const auto workers =
+      static_cast<int>(std::min({int64_t{options_.workers}, std::max<int64_t>(1, total()), kMostAtOnce}));
   LiveWriter live(store_, summary_.operation_uid, owner, LiveState(space_, total(), workers));
   callbacks_ = live.Watching(callbacks_);
   std::vector<std::jthread> threads;
@@ -129,12 +130,16 @@ std::optional<int64_t> Exploration::IndexOf(int64_t number) {
   return given_[static_cast<size_t>(number % round_size())];
 }
 
-void Exploration::TellSampler(const Task& task, const PointResult& result) {
+std::vector<double> Exploration::ObjectivesOf(const PointResult& result) const {
+  const bool valid = result.measurement.outcome == samplestore::Outcome::kValid;
+  return valid && options_.sampler && options_.objectives ? options_.objectives(result.measurement)
+                                                          : std::vector<double>();
+}
+
+void Exploration::TellSampler(const Task& task, const std::vector<double>& objectives) {
   if (!options_.sampler || task.round > 0) {
     return;
   }
-  const bool valid = result.measurement.outcome == samplestore::Outcome::kValid && options_.objectives;
-  const std::vector<double> objectives = valid ? options_.objectives(result.measurement) : std::vector<double>();
   options_.sampler->Tell(task.index, objectives);
   const auto as_good = [&](const std::vector<double>& other) {
     return std::ranges::equal(other, objectives, [](double a, double b) { return a <= b; });
@@ -248,10 +253,11 @@ void Exploration::ReturnReservation() {
 
 void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {
   PointDone done;
+  const std::vector<double> objectives = task.round == 0 ? ObjectivesOf(result) : std::vector<double>();
   {
     const std::lock_guard lock(mutex_);
     Count(result);
-    TellSampler(task, result);
+    TellSampler(task, objectives);
     done = {task.index, Finished(summary_), total(), &point, &result};
   }
   if (callbacks_.on_done) {

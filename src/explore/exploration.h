@@ -40,8 +40,10 @@ class Exploration {
   int64_t round_size() const;
   /// The point that is looked at as number `number` of all rounds; nothing: the sampler has no more.
   std::optional<int64_t> IndexOf(int64_t number);
+  /// What the sampler is told of `result`; empty where it has none.
+  std::vector<double> ObjectivesOf(const PointResult& result) const;
   /// Tells the sampler, and finds out whether that is enough.
-  void TellSampler(const Task& task, const PointResult& result);
+  void TellSampler(const Task& task, const std::vector<double>& objectives);
   Status Handle(const Task& task);
   Status Measure(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);

@@ -29,7 +29,8 @@ struct ExploreOptions {
   int64_t budget = -1;  ///< points to look at, whether they are measured or replayed; -1: all
   /// Chooses the points, in which order; empty: in the space's. It is told of every point that was looked at.
   std::shared_ptr<Sampler> sampler = {};
-  /// What the sampler is told of a valid measurement: numbers of which smaller ones are better.
+  /// What the sampler is told of a valid measurement: numbers of which smaller ones are better. From
+  /// several threads at once: it may read the store.
   std::function<std::vector<double>(const samplestore::Measurement&)> objectives = {};
   int64_t patience = -1;     ///< ends after so many points of which none was better than all before; -1: never
   std::string details = {};  ///< kept with the operation, as JSON

@@ -207,6 +207,25 @@ TEST_F(ExploreTest, ASamplerChoosesAndIsTold) {
   EXPECT_EQ(sampler->told, (decltype(sampler->told){{3, {1}}, {2, {2}}, {1, {3}}}));
 }
 
+// They may come from a store that does not answer for long.
+TEST_F(ExploreTest, OthersGoOnWhileAPointsObjectivesAreFoundOut) {
+  explore_.sampler = MakeSampler("sequential", Grid(Space()), 4, 1).value();
+  explore_.workers = 2;
+  std::atomic<bool> is_first = true;
+  int runs_meanwhile = 0;
+  explore_.objectives = [&](const samplestore::Measurement&) {
+    if (is_first.exchange(false)) {
+      for (int tries = 0; tries < 3000 && runs_ < 4; ++tries) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      runs_meanwhile = runs_;
+    }
+    return std::vector{1.0};
+  };
+  EXPECT_EQ(Run(Space()).measured, 4);
+  EXPECT_EQ(runs_meanwhile, 4);
+}
+
 TEST_F(ExploreTest, EndsWhenNothingBetterComes) {
   explore_.sampler = MakeSampler("sequential", Grid(Space()), 4, 1).value();
   explore_.objectives = [this](const samplestore::Measurement&) { return std::vector{static_cast<double>(runs_)}; };
