@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/files.h"
 #include "samplestore/sample_store.h"
 
@@ -14,13 +16,15 @@ std::string FileNamed(const std::string& identifier) {
   return fmt::format("{}/{}.db", UserDataDirectory(), identifier);
 }
 
-/// Empty: it is a name of no store.
-std::string UrlNamed(const std::string& identifier) {
+/// As the space at `space_path` names it, whose other paths begin at its folder too. Empty: it is a name of no store.
+std::string UrlNamed(const std::string& identifier, const std::string& space_path) {
   if (identifier == kOwnStore) {
     return samplestore::DefaultStoreUrl();
   }
   if (identifier.find('/') != std::string::npos) {
-    return identifier.find("://") == std::string::npos ? "sqlite:///" + identifier : identifier;
+    const bool is_url = identifier.find("://") != std::string::npos;
+    const std::filesystem::path file = std::filesystem::path(space_path).parent_path() / identifier;
+    return is_url ? identifier : "sqlite:///" + file.string();
   }
   const std::string file = FileNamed(identifier);
   return FileExists(file) ? "sqlite:///" + file : "";
@@ -33,12 +37,12 @@ Result<std::string> StoreOfSpace(const std::string& given, const std::string& sp
     return given;
   }
   ASSAY_ASSIGN_OR_RETURN(const space::DiscoverySpace space, space::ReadDiscoverySpace(space_path));
-  return space.sample_store.empty() ? "" : UrlNamed(space.sample_store);
+  return space.sample_store.empty() ? "" : UrlNamed(space.sample_store, space_path);
 }
 
 std::string NoteOnStore(const space::DiscoverySpace& space, const std::string& url) {
   const std::string& identifier = space.sample_store;
-  const std::string named = UrlNamed(identifier);
+  const std::string named = UrlNamed(identifier, space.source);
   const std::string kept_in = samplestore::StoreName(url);
   if (identifier.empty() || (!named.empty() && samplestore::StoreName(named) == kept_in)) {
     return "";

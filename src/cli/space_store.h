@@ -8,9 +8,9 @@
 
 namespace assay::cli {
 
-/// `given`, what --store says. Where that is empty, the store that the space at `space_path` names: by URL or path, or
-/// as NAME.db in the user's data folder where there is one. Empty, the user's own, for `default`, for a name of none,
-/// and where the file names none.
+/// `given`, what --store says. Where that is empty, the store that the space at `space_path` names: by URL or path,
+/// which begins at the space's folder, or as NAME.db in the user's data folder where there is one. Empty, the user's
+/// own, for `default`, for a name of none, and where the file names none.
 Result<std::string> StoreOfSpace(const std::string& given, const std::string& space_path);
 
 /// Why `space`'s measurements are not in the store that it names but in that of `url`, the user's own where that is

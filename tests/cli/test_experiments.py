@@ -258,6 +258,10 @@ def test_a_space_is_measured_into_the_store_that_it_names(assay, space, tmp_path
     space.write_text(f"sampleStoreIdentifier: sqlite:///{tmp_path}/by_url.db\n{text}")
     assert "1 measured" in assay.ok("explore", space, "--max-points", 1)
     assert (tmp_path / "by_url.db").exists()
+    space.write_text(f"sampleStoreIdentifier: ./by_path.db\n{text}")
+    result = assay("explore", space, "--max-points", 1)
+    assert "1 measured" in result.stdout and "does not count" not in result.stderr
+    assert (space.parent / "by_path.db").exists(), "a path begins at the space's folder"
 
 
 def test_max_points(assay, space, store):
