@@ -126,6 +126,7 @@ def test_what_waits_says_why(assay, space, start, tmp_path):
     process = run_space(assay, space, store_of(tmp_path), 1, "--max-points", 1, *kubernetes, wait=False)
     line = process.stderr.readline()
     assert "waits: 0/1 nodes are available" in line
+    assert cluster.node_lists < 6, "a long list is not asked for with every look at a job"
     with cluster.lock:
         cluster.answer("DELETE", "/apis/batch/v1/namespaces/team/jobs/others", b"")
     out, errors = process.communicate(timeout=300)

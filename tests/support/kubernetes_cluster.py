@@ -69,6 +69,7 @@ class Kubernetes:
     def __init__(self, folder, nodes, version="v1.31.2", token="secret", images=("assay:1",), sees_nodes=True):
         self.nodes, self.version, self.token, self.images = nodes, version, token, images
         self.sees_nodes = sees_nodes
+        self.node_lists = 0  # that were asked for
         self.bad_answers = []  # status of the next jobs' answers, and whether the job is created all the same
         self.images_after = []  # which there are once each of the next jobs has its pods
         self.environment = dict(os.environ)
@@ -128,6 +129,7 @@ class Kubernetes:
         if (method, url.path) == ("GET", "/version"):
             return 200, {"gitVersion": self.version}
         if (method, url.path) == ("GET", "/api/v1/nodes"):
+            self.node_lists += 1
             items = [{"status": {"allocatable": has}} for has in self.nodes.values()]
             return (200, {"items": items}) if self.sees_nodes else (403, "nodes is forbidden")
         if (method, url.path) == ("GET", PODS):

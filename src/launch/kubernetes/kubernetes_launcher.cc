@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -55,14 +56,35 @@ Result<std::string> NeededVariable(const char* name, const char* what) {
   return std::string(value);
 }
 
-/// Why the machines of the cluster can never take `job`; nothing where they can, or may not be seen.
-std::optional<std::string> Lacking(KubernetesApi& api, const json& job) {
-  const Result<json> nodes = api.Nodes();
-  if (!nodes.ok()) {
-    return std::nullopt;
+/// The cluster's machines, which seldom change: of hundreds of them the list is long, and of hundreds of jobs each that
+/// waits would ask for it every second. From several threads.
+class Machines {
+ public:
+  explicit Machines(KubernetesApi& api) : api_(api) {}
+
+  /// As they were within the last minute; nullptr where they may not be seen.
+  std::shared_ptr<const json> Look() {
+    constexpr double kLookSeconds = 60;
+    const std::lock_guard lock(mutex_);
+    if (!looked_at_ || MonotonicSeconds() - *looked_at_ >= kLookSeconds) {
+      Result<json> nodes = api_.Nodes();
+      seen_ = nodes.ok() ? std::make_shared<const json>(*std::move(nodes)) : nullptr;
+      looked_at_ = MonotonicSeconds();
+    }
+    return seen_;
   }
+
+ private:
+  KubernetesApi& api_;
+  std::mutex mutex_;
+  std::optional<double> looked_at_;
+  std::shared_ptr<const json> seen_;
+};
+
+/// Why `nodes` can never take `job`; nothing where they can.
+std::optional<std::string> Lacking(const json& nodes, const json& job) {
   const Resources asked = AskedBy(job);
-  const Capacity capacity = CapacityOf(*nodes, asked);
+  const Capacity capacity = CapacityOf(nodes, asked);
   const int64_t machines = MachinesOf(job);
   if (capacity.fitting >= machines) {
     return std::nullopt;
@@ -123,7 +145,8 @@ class KubernetesQueue : public BatchQueue {
     }
     state = StateOfPods(pods);
     if (state.phase == BatchState::Phase::kWaiting && !state.why.empty()) {
-      if (const auto lacking = Lacking(api_, *job)) {
+      const std::shared_ptr<const json> nodes = machines_.Look();
+      if (const auto lacking = nodes ? Lacking(*nodes, *job) : std::nullopt) {
         return BatchState{BatchState::Phase::kNever, *lacking};
       }
     }
@@ -140,6 +163,7 @@ class KubernetesQueue : public BatchQueue {
   KubernetesApi& api_;
   const KubernetesOptions& options_;
   const json& pod_;
+  Machines machines_{api_};
 };
 
 /// Until it has ended, or cannot be.
