@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <utility>
 
 #include "base/subprocess.h"
@@ -18,6 +19,10 @@ job::RunRecord AgentSubmission::Outcome() {
   if (!never_.empty()) {
     record.end = job::RunEnd::kInvalid;
     record.reason = never_;
+  } else if (!out_of_memory_.empty() && record.end == job::RunEnd::kLost) {
+    record.end = job::RunEnd::kOutOfMemory;
+    record.signal = SIGKILL;
+    record.reason = out_of_memory_;
   }
   return record;
 }

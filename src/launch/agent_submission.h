@@ -30,6 +30,8 @@ class AgentSubmission : public Submission {
   void LoseAll(const std::string& why);
   /// Nothing that time changes will start the ranks: the run is invalid on such machines.
   void NeverStarts(std::string why) { never_ = std::move(why); }
+  /// The kernel ended agents with their ranks, so that none could tell it: of a run that is lost, this is why.
+  void OutOfMemory(std::string why) { out_of_memory_ = std::move(why); }
 
  private:
   const double start_ = MonotonicSeconds();
@@ -38,6 +40,7 @@ class AgentSubmission : public Submission {
   const int agents_;
   AgentReports reports_;
   std::string never_;
+  std::string out_of_memory_;
   bool cancelled_ = false;
 };
 

@@ -20,11 +20,10 @@ namespace assay::launch {
 namespace {
 
 constexpr char kAliveFile[] = "alive";
-constexpr double kLookSeconds = 1;
 // Of looks, one a second.
 constexpr int kMostEnded = 3;        // files of a shared folder may come later than the end of their job
 constexpr int kMostRefused = 60;     // a registry that does not answer now is asked again by machines
-constexpr int kMostUnanswered = 60;  // by then the agents have ended, for want of who touches their file
+constexpr int kMostUnanswered = 60;  // of an agent that says nothing either
 
 }  // namespace
 
@@ -37,10 +36,11 @@ void WaitTeller::Waits(const std::string& job, const std::string& why) {
 }
 
 BatchSubmission::BatchSubmission(const job::Plan& plan, const LaunchOptions& options, BatchQueue& queue,
-                                 std::string folder)
+                                 std::string folder, double look_seconds)
     : AgentSubmission(plan, options, static_cast<int>(job::TrainingOf(plan).number_nodes)),
       queue_(queue),
       folder_(std::move(folder)),
+      look_seconds_(look_seconds),
       lines_(folder_ + "/lines") {}
 
 BatchSubmission::~BatchSubmission() {
@@ -65,12 +65,11 @@ Status BatchSubmission::Start(const std::string& agent) {
 Status BatchSubmission::Follow() {
   double looked_at = 0;
   while (!ended_) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    std::this_thread::sleep_for(std::chrono::duration<double>(look_seconds_ / 10));
     ReadLines();
     Tick(InterruptRequested());
-    if (const double now = MonotonicSeconds(); !ended_ && now - looked_at >= kLookSeconds) {
+    if (const double now = MonotonicSeconds(); !ended_ && now - looked_at >= look_seconds_) {
       looked_at = now;
-      ASSAY_RETURN_IF_ERROR(SayAlive());
       LookAtJob();
     }
   }
@@ -84,7 +83,11 @@ void BatchSubmission::Cancel() {
 }
 
 void BatchSubmission::ReadLines() {
-  lines_.Read([this](std::string_view line) { reports().Take(line); });
+  lines_.Read([this](std::string_view line) {
+    if (reports().Take(line)) {
+      looks_unanswered_ = 0;  // a run goes on while its queue is away, as a control plane is that is upgraded
+    }
+  });
   ended_ = ended_ || reports().all_ended();
 }
 
@@ -92,8 +95,13 @@ Status BatchSubmission::SayAlive() {
   return WriteFileAtomically(folder_ + "/" + kAliveFile, UtcTimestamp() + "\n");
 }
 
+Result<BatchState> BatchSubmission::Look() {
+  ASSAY_RETURN_IF_ERROR(SayAlive());
+  return queue_.Look(job_);
+}
+
 void BatchSubmission::LookAtJob() {
-  const Result<BatchState> state = queue_.Look(job_);
+  const Result<BatchState> state = Look();
   looks_unanswered_ = state.ok() ? 0 : looks_unanswered_ + 1;
   if (!state.ok()) {
     if (looks_unanswered_ >= kMostUnanswered) {
@@ -113,7 +121,7 @@ void BatchSubmission::LookAtJob() {
       waiting_.Waits(queue_.Describe(job_), state->why);
       break;
     case BatchState::Phase::kEnded:
-      TakeEnd(state->why);
+      TakeEnd(*state);
       break;
     case BatchState::Phase::kNever:
       NeverStarts(fmt::format("{} will never start: {}", queue_.Describe(job_), state->why));
@@ -132,10 +140,14 @@ void BatchSubmission::LookAtJob() {
   }
 }
 
-void BatchSubmission::TakeEnd(const std::string& why) {
+void BatchSubmission::TakeEnd(const BatchState& state) {
   if (looks_ended_ > kMostEnded) {
     ReadLines();
-    LoseAll(fmt::format("{} ended as {}: {}", queue_.Describe(job_), why, LastWords()));
+    LoseAll(fmt::format("{} ended as {}: {}", queue_.Describe(job_), state.why, LastWords()));
+    if (state.out_of_memory) {
+      OutOfMemory(fmt::format("out of memory: {} ended as {} (use smaller batches, or ask for more memory)",
+                              queue_.Describe(job_), state.why));
+    }
     ended_ = true;
   }
 }

@@ -28,7 +28,8 @@ struct BatchState {
     kRefused,  ///< where it stays so, it is wrong for every plan: an image that there is not
   };
   Phase phase = Phase::kWaiting;
-  std::string why = {};  ///< one line
+  std::string why = {};        ///< one line
+  bool out_of_memory = false;  ///< of kEnded: for the memory that it took of its own limit
 };
 
 /// From several threads at once.
@@ -60,8 +61,10 @@ class WaitTeller {
 
 class BatchSubmission : public AgentSubmission {
  public:
-  /// `folder` is made; it goes with the submission. `queue`, plan and options outlive this.
-  BatchSubmission(const job::Plan& plan, const LaunchOptions& options, BatchQueue& queue, std::string folder);
+  /// `folder` is made; it goes with the submission. `queue`, plan and options outlive this. The queue is asked every
+  /// `look_seconds`, files are read ten times as often.
+  BatchSubmission(const job::Plan& plan, const LaunchOptions& options, BatchQueue& queue, std::string folder,
+                  double look_seconds = 1);
   ~BatchSubmission() override;
 
   Status Start(const std::string& agent);
@@ -71,16 +74,19 @@ class BatchSubmission : public AgentSubmission {
  private:
   void ReadLines();
   Status SayAlive();
+  /// An error where the queue does not answer, or what keeps the agents alive cannot be written.
+  Result<BatchState> Look();
   void LookAtJob();
-  void TakeEnd(const std::string& why);
+  void TakeEnd(const BatchState& state);
   std::string LastWords() const;
 
   BatchQueue& queue_;
   const std::string folder_;
+  const double look_seconds_;
   LineFolder lines_;
   std::string job_;
   int looks_ended_ = 0;
-  int looks_unanswered_ = 0;
+  int looks_unanswered_ = 0;  ///< since the queue or an agent said something
   int looks_refused_ = 0;
   WaitTeller waiting_;
   bool ended_ = false;

@@ -258,6 +258,23 @@ std::string EndOfPods(const json& pods) {
   return "";
 }
 
+bool WentBeyondMemory(const json& pods) {
+  for (const json& pod : At(pods, {"items"}, json::array())) {
+    const json containers = At(pod, {"spec", "containers"}, json::array());
+    const json ranks = containers.is_array() && !containers.empty() ? containers[0] : json();
+    if (At(ranks, {"resources", "limits", "memory"}, json()).is_null()) {
+      continue;
+    }
+    for (const json& container : At(pod, {"status", "containerStatuses"}, json::array())) {
+      if (At(container, {"name"}, std::string()) == At(ranks, {"name"}, std::string()) &&
+          At(container, {"state", "terminated", "reason"}, std::string()) == "OOMKilled") {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
 BatchState StateOfPods(const json& pods) {
   const json items = At(pods, {"items"}, json::array());
   if (items.empty()) {

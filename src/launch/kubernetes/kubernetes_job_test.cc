@@ -92,6 +92,19 @@ TEST(KubernetesJobTest, TellsWhatEndedPods) {
   EXPECT_EQ(end(R"({"items": [{"status": 3}, 4]})"), "");
 }
 
+TEST(KubernetesJobTest, TellsWhichPodsTookMoreMemoryThanTheirLimit) {
+  const auto beyond = [](const std::string& name, const std::string& reason, const std::string& limits) {
+    return WentBeyondMemory(json::parse(fmt::format(
+        R"({{"items": [{{"spec": 3}}, {{"spec": {{"containers": [{{"name": "ranks", "resources": {{"limits": {}}}}}]}},
+            "status": {{"containerStatuses": [{{"name": "{}", "state": {{"terminated": {{"reason": "{}"}}}}}}]}}}}]}})",
+        limits, name, reason)));
+  };
+  EXPECT_TRUE(beyond("ranks", "OOMKilled", R"({"memory": "4Gi"})"));
+  EXPECT_FALSE(beyond("ranks", "OOMKilled", R"({"cpu": "4"})")) << "others may have used it up";
+  EXPECT_FALSE(beyond("ranks", "Error", R"({"memory": "4Gi"})"));
+  EXPECT_FALSE(beyond("beside", "OOMKilled", R"({"memory": "4Gi"})"));
+}
+
 TEST(CapacityTest, CountsMachinesThatTakePodsNowOrLater) {
   const json nodes = json::parse(R"({"items": [
       {"status": {"allocatable": {"cpu": "7920m", "nvidia.com/gpu": "2"}}},

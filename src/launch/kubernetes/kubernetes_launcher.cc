@@ -141,6 +141,7 @@ class KubernetesQueue : public BatchQueue {
     if (has_failed) {
       const std::string end = EndOfPods(pods);
       state.why += end.empty() ? "" : ", its pod by " + end;
+      state.out_of_memory = WentBeyondMemory(pods);
       return state;
     }
     state = StateOfPods(pods);
