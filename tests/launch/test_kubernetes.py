@@ -187,5 +187,11 @@ def test_what_is_missing_is_named(assay, space, start, tmp_path):
     assert "--address must name" in assay.refused(*refused, "--launcher", "kubernetes")
     (tmp_path / "pod.yaml").write_text(json.dumps({"spec": {"containers": []}}))
     assert "spec.containers" in assay.refused(*refused, *kubernetes)
+    (tmp_path / "pod.yaml").write_text(POD.replace("image: assay:1", "image: assay:1\n      env: { A: b }"))
+    assert "spec/containers/0/env is no list" in assay.refused(*refused, *kubernetes)
+    folder = assay.env["ASSAY_KUBERNETES_FOLDER"]
+    assay.env["ASSAY_KUBERNETES_FOLDER"] = "shared"
+    assert "ASSAY_KUBERNETES_FOLDER is shared" in assay.refused(*refused, *kubernetes)
+    assay.env["ASSAY_KUBERNETES_FOLDER"] = folder
     del assay.env["ASSAY_KUBERNETES_POD"]
     assert "ASSAY_KUBERNETES_POD" in assay.refused(*refused, *kubernetes)

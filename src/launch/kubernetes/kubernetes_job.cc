@@ -47,10 +47,11 @@ json TextsOf(const Resources& resources) {
   return texts;
 }
 
-/// Pods of a job apart from each other.
+constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
+
+/// The rule that pods of a job are apart from each other.
 json Apart(const std::string& name) {
-  return {{"requiredDuringSchedulingIgnoredDuringExecution",
-           {{{"labelSelector", {{"matchLabels", {{"job-name", name}}}}}, {"topologyKey", "kubernetes.io/hostname"}}}}};
+  return {{"labelSelector", {{"matchLabels", {{"job-name", name}}}}}, {"topologyKey", "kubernetes.io/hostname"}};
 }
 
 /// The value under the names of `path`, or `fallback`.
@@ -130,6 +131,8 @@ Status CheckKinds(const std::string& file, const json& pod) {
   } kFields[] = {{json::json_pointer("/metadata/labels"), false},
                  {json::json_pointer("/metadata/annotations"), false},
                  {json::json_pointer("/spec/affinity"), false},
+                 {json::json_pointer("/spec/affinity/podAntiAffinity"), false},
+                 {json::json_pointer("/spec/affinity/podAntiAffinity") / kRequired, true},
                  {json::json_pointer("/spec/containers/0/env"), true},
                  {json::json_pointer("/spec/containers/0/resources"), false},
                  {json::json_pointer("/spec/containers/0/resources/requests"), false},
@@ -185,7 +188,7 @@ json JobOf(const json& pod, const std::string& name, int64_t machines, const Res
   }
   spec["restartPolicy"] = "Never";
   if (machines > 1) {
-    spec["affinity"]["podAntiAffinity"] = Apart(name);
+    spec["affinity"]["podAntiAffinity"][kRequired].push_back(Apart(name));
   }
   json metadata = {{"labels", At(pod, {"metadata", "labels"}, json::object())},
                    {"annotations", At(pod, {"metadata", "annotations"}, json::object())}};

@@ -29,7 +29,9 @@ TEST(KubernetesJobTest, KeepsTheUsersPodAndAddsWhatRanksNeed) {
   const json pod = json::parse(R"({
     "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"}},
     "spec": {"tolerations": [{"key": "gpu", "operator": "Exists"}], "serviceAccountName": "runner",
-             "affinity": {"nodeAffinity": {}},
+             "affinity": {"nodeAffinity": {}, "podAntiAffinity": {
+                 "preferredDuringSchedulingIgnoredDuringExecution": [],
+                 "requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "rack"}]}},
              "containers": [{"image": "assay:1", "env": [{"name": "A", "value": "b"}], "args": ["sleep"],
                              "resources": {"requests": {"memory": "4Gi"}}}]}})");
   const KubernetesOptions options{.cpus_per_rank = 3, .resources = {{"rdma/hca", 1}}};
@@ -40,7 +42,14 @@ TEST(KubernetesJobTest, KeepsTheUsersPodAndAddsWhatRanksNeed) {
   const json& spec = job["spec"]["template"]["spec"];
   EXPECT_EQ(spec["tolerations"], pod["spec"]["tolerations"]);
   EXPECT_EQ(spec["serviceAccountName"], "runner");
-  EXPECT_TRUE(spec["affinity"].contains("nodeAffinity") && spec["affinity"].contains("podAntiAffinity"));
+  EXPECT_TRUE(spec["affinity"].contains("nodeAffinity"));
+  const json& apart = spec["affinity"]["podAntiAffinity"];
+  EXPECT_TRUE(apart.contains("preferredDuringSchedulingIgnoredDuringExecution"));
+  const json& required = apart["requiredDuringSchedulingIgnoredDuringExecution"];
+  ASSERT_EQ(required.size(), 2u);
+  EXPECT_EQ(required[0]["topologyKey"], "rack");
+  EXPECT_EQ(required[1], json::parse(R"({"labelSelector": {"matchLabels": {"job-name": "assay-x"}},
+                                         "topologyKey": "kubernetes.io/hostname"})"));
   const json& container = spec["containers"][0];
   EXPECT_EQ(container["command"], json({"agent"}));
   EXPECT_FALSE(container.contains("args"));
@@ -143,6 +152,12 @@ TEST(ReadPodTest, RefusesFieldsOfAnotherKind) {
   EXPECT_THAT(read("resources: {limits: '4'}", "}").status().message(), HasSubstr("/limits is no map"));
   EXPECT_THAT(read("resources: {requests: [4]}", "}").status().message(), HasSubstr("/requests is no map"));
   EXPECT_THAT(read("name: b", ", affinity: x}").status().message(), HasSubstr("spec/affinity is no map"));
+  EXPECT_THAT(read("name: b", ", affinity: {podAntiAffinity: x}}").status().message(), HasSubstr("is no map"));
+  EXPECT_THAT(read("name: b", fmt::format(", affinity: {{podAntiAffinity: {{{}: {{}}}}}}}}",
+                                          "requiredDuringSchedulingIgnoredDuringExecution"))
+                  .status()
+                  .message(),
+              HasSubstr("is no list"));
   for (const char* field : {"labels", "annotations"}) {
     const std::string metadata = fmt::format("}}\nmetadata: {{{}: [a]}}", field);
     EXPECT_THAT(read("name: b", metadata).status().message(), HasSubstr(fmt::format("metadata/{} is no map", field)));

@@ -213,6 +213,10 @@ KubernetesLauncher::~KubernetesLauncher() = default;
 Result<std::unique_ptr<Launcher>> KubernetesLauncher::Open(KubernetesOptions options) {
   ASSAY_ASSIGN_OR_RETURN(std::string folder,
                          NeededVariable("ASSAY_KUBERNETES_FOLDER", "a folder that the pods mount under the same path"));
+  if (!std::filesystem::path(folder).is_absolute()) {
+    return Status::InvalidArgument(fmt::format(
+        "ASSAY_KUBERNETES_FOLDER is {}: it needs a path that begins with /, under which the pods have it too", folder));
+  }
   ASSAY_ASSIGN_OR_RETURN(
       const std::string file,
       NeededVariable("ASSAY_KUBERNETES_POD", "a YAML file with the pod in which ranks run: its image, its volumes"));
