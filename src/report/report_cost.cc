@@ -1,14 +1,11 @@
 // What a step costs: the lines over the batch size, where they cross, and how much memory a sample takes.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <ranges>
 
-#include "report/cost_model.h"
+#include "report/cost_table.h"
 #include "report/fixed_cost.h"
 #include "report/format.h"
-#include "report/plain_grid.h"
 #include "report/report_sections.h"
 
 namespace assay::report {
@@ -16,40 +13,14 @@ namespace {
 
 constexpr size_t kMaxCrossovers = 8;
 
-// "211 \u00b1 20" in ms; without an interval, two points make the line.
-std::string InMilliseconds(double value, const measure::Interval& interval) {
-  const std::string text = Readable(1000 * value);
-  return std::isfinite(interval.high) ? fmt::format("{} \u00b1 {}", text, Readable(1000 * (interval.high - value)))
-                                      : text;
-}
-
-void WriteLine(Markup& html, const CostLine& line) {
-  html.Open("tr").Element("td", line.label.empty() ? "all" : line.label, {{"class", "series"}});
-  const measure::LinearFit& fit = line.step_seconds;
-  WriteNumberCell(html, fmt::format("{} to {}", Whole(line.smallest_batch), Whole(line.largest_batch)));
-  WriteNumberCell(html, InMilliseconds(fit.intercept, fit.intercept_interval));
-  WriteNumberCell(html, InMilliseconds(fit.slope, fit.slope_interval));
-  WriteNumberCell(html, fit.slope > 0 ? Readable(line.limit_throughput()) : "\u2013");
-  WriteNumberCell(html, fmt::format("{}", line.sizes));
-  const bool fitted = line.sizes >= kFewestForFit && std::isfinite(fit.r_squared);
-  WriteNumberCell(html, fitted ? fmt::format("{:.4f}", fit.r_squared) : "\u2013");
-  if (line.memory_gib) {
-    WriteNumberCell(html, Readable(line.memory_gib->intercept));
-    WriteNumberCell(html, Readable(1024 * line.memory_gib->slope));
-  } else {
-    WriteEmptyCell(html);
-    WriteEmptyCell(html);
-  }
-  html.Close();
-}
-
 void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
-  constexpr GridColumn kColumns[] = {{"batch sizes", ""},      {"fixed", "ms"}, {"each", "ms"},
-                                     {"limit", "samples/s"},   {"sizes", ""},   {"fit", "R\u00b2"},
-                                     {"memory, fixed", "GiB"}, {"each", "MiB"}};
-  OpenGrid(html, "Cost model", "series", kColumns);
-  for (size_t i = 0; i < std::min(kMostRows, lines.size()); ++i) {
-    WriteLine(html, lines[i]);
+  OpenGrid(html, "Cost model", "series", kCostColumns);
+  for (const CostLine& line : lines | std::views::take(kMostRows)) {
+    html.Open("tr").Element("td", LabelOf(line), {{"class", "series"}});
+    for (const std::string& cell : CellsOf(line)) {
+      WriteNumberCell(html, cell);
+    }
+    html.Close();
   }
   CloseGrid(html);
 }
@@ -86,11 +57,8 @@ void WriteCrossings(Markup& html, const std::vector<Crossing>& crossings) {
     return;
   }
   html.Open("ul");
-  for (size_t i = 0; i < std::min(crossings.size(), kMaxCrossovers); ++i) {
-    const Crossing& crossing = crossings[i];
-    html.Element("li",
-                 fmt::format("From batch size {} on, {} is faster than {}.", Whole(std::ceil(crossing.batch_size)),
-                             crossing.winner->label, crossing.loser->label));
+  for (const Crossing& crossing : crossings | std::views::take(kMaxCrossovers)) {
+    html.Element("li", TextOf(crossing));
   }
   if (crossings.size() > kMaxCrossovers) {
     html.Element("li", fmt::format("{} more pairs cross.", crossings.size() - kMaxCrossovers));

@@ -1,16 +1,11 @@
 // What each rank did when: a lane a rank, a colour a phase, drawn into uPlot's axes.
 
-import { sum } from "d3-array";
 import { useMemo, useRef, useState } from "preact/hooks";
 import { figure, grid, h } from "./dom.js";
 import { duration, readable } from "./format.js";
 import { axis, color, Plot } from "./series.js";
 import { hideTip, showTip } from "./tip.js";
 
-const PHASES = [
-  ["load", "--c7"], ["data", "--c4"], ["forward", "--c0"], ["backward", "--c1"], ["communication", "--c3"],
-  ["optimizer", "--c2", "optimiser"], ["checkpoint", "--c6"], ["evaluation", "--c5"], ["other", "--rule"],
-].map(([phase, variable, title = phase]) => ({ phase, variable, title }));
 const LANE = 38;
 /** Of a lane, what stays free above and below. */
 const GAP = 0.11;
@@ -21,24 +16,16 @@ const NOTABLE = 1.5;
 
 const secondsOf = (rank, phase, at) => rank.phases[phase]?.[at] ?? 0;
 
-/** Those of PHASES that took time here. */
-function phasesOf({ ranks, spans }) {
-  return PHASES.filter(({ phase }) => phase === "load" || spans.some(({ name }) => name === phase)
-    || ranks.some(({ phases }) => phases[phase]?.some((value) => value > 0)));
-}
-
-function totalsTable({ ranks, spans }, phases) {
-  const once = (phase) => sum(spans.filter(({ name }) => name === phase), ({ from, to }) => to - from);
+function totalsTable({ ranks, phases }) {
   return grid("Sums of phases", ["rank", ...phases.map(({ title }) => ({ title, unit: "s" }))],
-    ranks.map((rank) => [String(rank.rank),
-      ...phases.map(({ phase }) => readable(once(phase) + sum(rank.phases[phase] ?? [])))]));
+    ranks.map(({ rank }, at) => [String(rank), ...phases.map(({ seconds }) => readable(seconds[at]))]));
 }
 
 /** Draws into a view of uPlot: what came once, then stretches, the phases of their steps one after the other. */
 function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
   const [x, y] = [(time) => valToPos(time, "x", true), (lane) => valToPos(lane, "y", true)];
-  const colors = Object.fromEntries(PHASES.map(({ phase, variable }) => [phase, color(variable)]));
-  const ink = color("--ink");
+  const colors = Object.fromEntries(lanes.phases.map(({ name }) => [name, color(`--${name}`)]));
+  const [ink, other] = [color("--ink"), color("--other")];
   context.save();
   context.beginPath();
   context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
@@ -46,7 +33,7 @@ function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
   lanes.ranks.forEach((rank, lane) => {
     const [top, bottom] = [y(lane + GAP), y(lane + 1 - GAP)];
     const block = (phase, from, to) => {
-      context.fillStyle = colors[phase] ?? colors.other;
+      context.fillStyle = colors[phase] ?? other;
       context.fillRect(x(from), top, Math.max(0.6, x(to) - x(from)), bottom - top);
     };
     lanes.spans.forEach(({ name, from, to }) => block(name, from, to));
@@ -54,9 +41,9 @@ function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
       const end = rank.to[at];
       if (end < scales.x.min || start > scales.x.max) return;
       let from = start;
-      for (const { phase } of PHASES) {
-        const seconds = secondsOf(rank, phase, at);
-        if (seconds > 0) block(phase, from, from + seconds);
+      for (const { name } of lanes.phases) {
+        const seconds = secondsOf(rank, name, at);
+        if (seconds > 0) block(name, from, from + seconds);
         from += seconds;
       }
       if (rank.slowest_seconds[at] * rank.steps[at] <= NOTABLE * (end - start)) return;
@@ -76,8 +63,8 @@ function describe(lanes, rank, time) {
   const [steps, first] = [rank.steps[at], rank.first[at]];
   const which = steps > 1 ? `steps ${first} to ${first + steps - 1}` : `step ${first}`;
   return [`rank ${rank.rank}, ${which}: ${duration(rank.to[at] - rank.from[at])}`,
-    ...PHASES.filter(({ phase }) => secondsOf(rank, phase, at) > 0)
-      .map(({ phase, title }) => `${title} ${duration(secondsOf(rank, phase, at))}`),
+    ...lanes.phases.filter(({ name }) => secondsOf(rank, name, at) > 0)
+      .map(({ name, title }) => `${title} ${duration(secondsOf(rank, name, at))}`),
     ...(steps > 1 ? [`slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`] : [])];
 }
 
@@ -123,13 +110,12 @@ export function Lanes({ lanes }) {
   const [isClose, setClose] = useState(false);
   const options = useMemo(() => optionsOf(lanes, setClose), [lanes]);
   const data = useMemo(() => [[0, lanes.end], [null, null]], [lanes]);
-  const phases = phasesOf(lanes);
   const whole = { min: 0, max: lanes.end };
-  const legend = phases.map(({ phase, title }) =>
-    h("li", {}, h(`span.swatch.${phase}`, { "aria-hidden": "true" }), title));
+  const legend = lanes.phases.map(({ name, title }) =>
+    h("li", {}, h("span.swatch", { "aria-hidden": "true", style: { background: `var(--${name})` } }), title));
   return figure("figure.chart.lanes", { "aria-label": "Lanes" }, "What each rank did",
     "Seconds since the worker was started. Drag to look closer; a mark above a lane is its stretch's slowest step.",
     h("ul.legend", {}, legend), h(Plot, { options, data, chart }),
     h("button.plain", { hidden: !isClose, onclick: () => chart.current.setScale("x", whole) }, "Whole run"),
-    totalsTable(lanes, phases));
+    totalsTable(lanes));
 }

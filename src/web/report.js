@@ -10,7 +10,7 @@ export class Report {
     this.axes = model.axes.map((axis) => axisOf(axis, model));
     this.metrics = model.metrics.map((metric) => metricOf(metric, model.configurations));
     this.columns = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
-    this.predictions = predictionsOf(model, this.metrics);
+    this.predictions = model.predictions.map(predictionOf);
     const partOf = (column) => ({ ...column, estimates: meansOf(column.values, column) });
     this.breakdowns = model.breakdowns.map((table) => ({ ...table, columns: table.columns.map(partOf) }));
     this.runsOf = Array.from({ length: count }, () => []);
@@ -114,10 +114,17 @@ function filled(columns) {
   return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column ?? nothing]));
 }
 
-/** The estimates of parts and of what was foretold, which rest on runs alone. */
-function meansOf(value, { low, high, n }) {
+/** The estimates of parts and of what was foretold, which rest on runs alone where nothing else is said. */
+function meansOf(value, { low, high, n, basis }) {
   const estimates = filled({ value, low, high, n });
-  return { ...estimates, basis: estimates.low.map((end) => (end === null ? "none" : "runs")) };
+  return { ...estimates, basis: basis ?? estimates.low.map((end) => (end === null ? "none" : "runs")) };
+}
+
+function predictionOf(prediction) {
+  return {
+    ...prediction, heading: prediction.title, estimates: meansOf(prediction.measured, prediction),
+    measured_title: `measured, ${prediction.unit}`, predicted_title: `predicted, ${prediction.unit}`,
+  };
 }
 
 function metricOf(metric, { estimates: all }) {
@@ -135,26 +142,6 @@ function axisOf(axis, { configurations, unmeasured }) {
     labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
     value: (i) => axis.values[codes[i]] ?? null, unmeasured: unmeasured.axes[axis.name],
   };
-}
-
-/** What experiments foretell, and the step times that the other batch sizes do. */
-function predictionsOf(model, metrics) {
-  const list = model.predictions.map((one) => ({ ...one, estimates: meansOf(one.measured, one) }));
-  const steps = metrics.find(({ id }) => id === "step_seconds");
-  const predicted = model.lines.foretold.step_seconds;
-  if (steps && predicted.some((value) => value !== null)) {
-    list.push({
-      title: "Step time, from the other batch sizes", unit: "s", measured: steps.estimates.value, predicted,
-      estimates: steps.estimates,
-      text: "Each point by the line through the other batch sizes of its series, so that it never foretells itself.",
-    });
-  }
-  return list.map((prediction, i) => ({
-    ...prediction, field: `p${i}`, heading: prediction.title,
-    off: prediction.predicted.map((value, at) =>
-      value === null || !prediction.measured[at] ? null : 100 * (value / prediction.measured[at] - 1)),
-    measured_title: `measured, ${prediction.unit}`, predicted_title: `predicted, ${prediction.unit}`,
-  }));
 }
 
 // Values may hold commas.

@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "report/breakdown.h"
+#include "report/cost_model.h"
 #include "report/model/parts.h"
 #include "report/published.h"
 
@@ -51,14 +54,54 @@ std::vector<std::optional<Estimate>> ColumnOf(const ReportContent& content, cons
   return estimates;
 }
 
-json PredictionJson(const ReportContent& content, const experiment::Prediction& prediction) {
-  json predicted = EstimateColumns(ColumnOf(content, prediction, prediction.predicted));
-  return ColumnJson({{"title", prediction.title},
-                     {"text", prediction.text},
-                     {"unit", prediction.unit},
-                     {"target", prediction.target},
-                     {"predicted", std::move(predicted["value"])}},
-                    "measured", ColumnOf(content, prediction, prediction.target));
+/// In % of what was measured; nothing where either is not known.
+json OffBy(const json& measured, const json& predicted) {
+  json off = json::array();
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const bool is_known = !predicted[i].is_null() && !measured[i].is_null() && measured[i] != 0;
+    off.push_back(is_known ? Rounded(100 * (predicted[i].get<double>() / measured[i].get<double>() - 1)) : json());
+  }
+  return off;
+}
+
+/// `told` with the columns of what was measured and of what had been foretold of it.
+json PredictionJson(json told, std::span<const std::optional<Estimate>> measured, json predicted) {
+  json prediction = ColumnJson(std::move(told), "measured", measured);
+  prediction["off"] = OffBy(prediction["measured"], predicted);
+  prediction["predicted"] = std::move(predicted);
+  return prediction;
+}
+
+json DeclaredPrediction(const ReportContent& content, const experiment::Prediction& prediction) {
+  return PredictionJson({{"title", prediction.title},
+                         {"text", prediction.text},
+                         {"unit", prediction.unit},
+                         {"target", prediction.target}},
+                        ColumnOf(content, prediction, prediction.target),
+                        EstimateColumns(ColumnOf(content, prediction, prediction.predicted))["value"]);
+}
+
+/// Of each step time what the line through the other batch sizes says; null where the report has no step times.
+json StepTimePrediction(const ReportContent& content) {
+  const Metric* step = FindMetric(content.metrics, MetricKind::kStepSeconds);
+  if (step == nullptr) {
+    return nullptr;
+  }
+  std::vector<std::optional<Estimate>> measured;
+  for (const Configuration& configuration : content.results.configurations()) {
+    measured.push_back(content.estimates.Of(configuration, *step));
+  }
+  json predicted = json::array_t(measured.size());
+  for (const Foretold& foretold : ForetellByOthers(content.results, content.lines, content.metrics)) {
+    predicted[foretold.point->index] = Rounded(foretold.step_seconds);
+  }
+  json told = {{"title", "Step time, from the other batch sizes"},
+               {"text",
+                "Each point by the line through the other batch sizes of its series, so that it never foretells itself."},
+               {"unit", step->unit},
+               {"target", step->property},
+               {"basis", EstimateColumns(measured)["basis"]}};
+  return PredictionJson(std::move(told), measured, std::move(predicted));
 }
 
 bool HasAny(const json& values) {
@@ -77,15 +120,20 @@ json BreakdownsPart(const ReportContent& content) {
 
 json PredictionsPart(const ReportContent& content) {
   json list = json::array();
+  const auto add = [&](json told) {
+    const auto is_same = [&](const json& other) { return other.at("target") == told.at("target"); };
+    if (HasAny(told.at("measured")) && HasAny(told.at("predicted")) && std::ranges::none_of(list, is_same)) {
+      told["field"] = fmt::format("p{}", list.size());
+      list.push_back(std::move(told));
+    }
+  };
   for (const experiment::Experiment* experiment : content.results.declared().measured()) {
     for (const experiment::Prediction& prediction : experiment->declaration().report.predictions) {
-      json told = PredictionJson(content, prediction);
-      const bool is_new =
-          std::ranges::none_of(list, [&](const json& other) { return other.at("target") == told.at("target"); });
-      if (is_new && HasAny(told.at("measured")) && HasAny(told.at("predicted"))) {
-        list.push_back(std::move(told));
-      }
+      add(DeclaredPrediction(content, prediction));
     }
+  }
+  if (json told = StepTimePrediction(content); !told.is_null()) {
+    add(std::move(told));
   }
   return list;
 }

@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "experiment/phase_series.h"
 #include "report/metric.h"
@@ -21,11 +22,24 @@ using experiment::RankOf;
 using nlohmann::json;
 using samplestore::Measurement;
 
+/// In the order of a step.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kPhases = {{
+    {"load", "load"},
+    {"data", "data"},
+    {"forward", "forward"},
+    {"backward", "backward"},
+    {"communication", "communication"},
+    {"optimizer", "optimiser"},
+    {"checkpoint", "checkpoint"},
+    {"evaluation", "evaluation"},
+    {"other", "other"},
+}};
+
 /// One rank's steps as they were stored.
 struct RankSeries {
   const std::vector<double>* began = nullptr;
   const std::vector<double>* seconds = nullptr;
-  std::map<std::string, const std::vector<double>*> phases;
+  std::map<std::string, const std::vector<double>*, std::less<>> phases;
 
   size_t steps() const { return std::min(began->size(), seconds->size()); }
 };
@@ -100,6 +114,38 @@ json SpansOf(const Measurement& run) {
   return spans;
 }
 
+/// What `rank` did in a phase: in spans of the run, and in its steps.
+double SecondsIn(std::string_view phase, const json& spans, const RankSeries& rank) {
+  double seconds = 0;
+  for (const json& span : spans) {
+    seconds += span.at("name") == phase ? span.at("to").get<double>() - span.at("from").get<double>() : 0;
+  }
+  if (const auto found = rank.phases.find(phase); found != rank.phases.end()) {
+    for (size_t i = 0; i < rank.steps(); ++i) {
+      seconds += ValueAt(*found->second, i);
+    }
+  }
+  return seconds;
+}
+
+/// Those that took time.
+json PhasesOf(const json& spans, const std::map<int, RankSeries>& ranks) {
+  json phases = json::array();
+  for (const auto& [name, title] : kPhases) {
+    json seconds = json::array();
+    bool took_time = false;
+    for (const auto& [number, rank] : ranks) {
+      const double sum = SecondsIn(name, spans, rank);
+      took_time = took_time || sum > 0;
+      seconds.push_back(Rounded(sum));
+    }
+    if (took_time) {
+      phases.push_back({{"name", name}, {"title", title}, {"seconds", std::move(seconds)}});
+    }
+  }
+  return phases;
+}
+
 }  // namespace
 
 bool IsLaneSeries(std::string_view name) {
@@ -109,22 +155,22 @@ bool IsLaneSeries(std::string_view name) {
 }
 
 json LanesJson(const Measurement& run, size_t most_stretches) {
-  const std::map<int, RankSeries> ranks = RanksOf(run);
+  std::map<int, RankSeries> ranks = RanksOf(run);
+  std::erase_if(ranks, [](const auto& rank) { return rank.second.steps() == 0; });
+  if (ranks.empty()) {
+    return nullptr;
+  }
   json lanes = {{"end", 0}, {"spans", SpansOf(run)}, {"ranks", json::array()}};
   double end = 0;
   for (const auto& [number, rank] : ranks) {
-    if (rank.steps() > 0) {
-      lanes["ranks"].push_back(LaneOf(number, rank, most_stretches));
-      end = std::max(end, (*rank.began)[rank.steps() - 1] + rank.seconds->at(rank.steps() - 1));
-    }
-  }
-  if (lanes["ranks"].empty()) {
-    return nullptr;
+    lanes["ranks"].push_back(LaneOf(number, rank, most_stretches));
+    end = std::max(end, (*rank.began)[rank.steps() - 1] + rank.seconds->at(rank.steps() - 1));
   }
   for (const json& span : lanes["spans"]) {
     end = std::max(end, span.at("to").get<double>());
   }
   lanes["end"] = Rounded(end);
+  lanes["phases"] = PhasesOf(lanes["spans"], ranks);
   return lanes;
 }
 

@@ -43,6 +43,17 @@ TEST(LanesTest, EachRankHasALaneOfItsStepsAndTheirPhases) {
   EXPECT_EQ(rank.at("phases").at("backward"), json({0.5, 4.5, 0.5}));
 }
 
+TEST(LanesTest, ThePhasesThatTookTimeStandInTheirOrderWithTheSumsOfEachRank) {
+  Measurement run = RunOfSteps(3, 1);
+  run.series[experiment::PhaseSeries(0, "optimizer")] = {1, 1, 1};
+  run.series[experiment::PhaseSeries(0, "data")] = {0, 0, 0};
+  EXPECT_EQ(LanesJson(run, 2).at("phases"),
+            json({{{"name", "load"}, {"title", "load"}, {"seconds", {1.5, 1.5}}},
+                  {{"name", "forward"}, {"title", "forward"}, {"seconds", {2.75, 2.75}}},
+                  {{"name", "backward"}, {"title", "backward"}, {"seconds", {5.5, 5.5}}},
+                  {{"name", "optimizer"}, {"title", "optimiser"}, {"seconds", {3, 0}}}}));
+}
+
 TEST(LanesTest, OfManyStepsNeighboursAreTakenTogetherAndTheSlowestIsKept) {
   const json rank = LanesJson(RunOfSteps(10000, 1234), 100).at("ranks")[0];
   EXPECT_EQ(rank.at("steps").size(), 100u);

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "report/cost_model.h"
+#include "report/cost_table.h"
 #include "report/model/parts.h"
 
 namespace assay::report {
@@ -19,7 +19,10 @@ json LineJson(const CostLine& line) {
     points.push_back(point->index);
   }
   const bool fitted = line.sizes >= kFewestForFit;
+  std::vector<std::string> cells = CellsOf(line);
+  cells.insert(cells.begin(), LabelOf(line));
   return {{"label", line.label},
+          {"cells", std::move(cells)},
           {"configurations", std::move(points)},
           {"sizes", line.sizes},
           {"fitted", fitted},
@@ -33,6 +36,14 @@ json LineJson(const CostLine& line) {
           {"r_squared", fitted ? Rounded(fit.r_squared) : json()},
           {"memory_fixed_gib", line.memory_gib ? Rounded(line.memory_gib->intercept) : json()},
           {"memory_each_gib", line.memory_gib ? Rounded(line.memory_gib->slope) : json()}};
+}
+
+json ColumnsJson() {
+  json columns = {{{"title", "series"}, {"unit", ""}}};
+  for (const GridColumn& column : kCostColumns) {
+    columns.push_back({{"title", column.label}, {"unit", column.unit}});
+  }
+  return columns;
 }
 
 json ForetoldColumn(const ReportContent& content) {
@@ -58,9 +69,11 @@ json LinesPart(const ReportContent& content) {
   for (size_t i = 0; i < std::min(found.size(), kMostCrossings); ++i) {
     crossings.push_back({{"winner", found[i].winner->label},
                          {"loser", found[i].loser->label},
+                         {"text", TextOf(found[i])},
                          {"batch_size", Rounded(std::ceil(found[i].batch_size))}});
   }
-  return {{"list", std::move(lines)},
+  return {{"columns", ColumnsJson()},
+          {"list", std::move(lines)},
           {"crossings", std::move(crossings)},
           {"crossings_found", found.size()},
           {"foretold", ForetoldColumn(content)}};

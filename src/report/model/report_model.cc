@@ -6,6 +6,7 @@
 #include "report/cell_state.h"
 #include "report/charts/chart.h"
 #include "report/facts.h"
+#include "report/model/figures.h"
 #include "report/model/parts.h"
 
 namespace assay::report {
@@ -84,6 +85,7 @@ json ReportModel(const ReportContent& content, const ModelLimits& limits) {
   model["constants"] = PairsJson(content.results.constants());
   model["counts"] = CountsJson(content);
   model["loss_of"] = LossOf(content);
+  model["figures"] = FiguresJson(LossOf(content));
   model["conditions"] = content.results.conditions();
   model["axes"] = AxesPart(content);
   model["metrics"] = MetricsPart(content);

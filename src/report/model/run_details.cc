@@ -17,14 +17,10 @@ nlohmann::json RunDetails(const samplestore::Measurement& run) {
   for (const auto& [name, value] : run.properties) {
     values[name] = ValueJson(value);
   }
-  nlohmann::json series = nlohmann::json::object();
-  for (const std::string& name : ShownSeries(run)) {
-    series[name] = SeriesJson(run, name, kMostPoints);
-  }
   return {{"uid", run.uid},
           {"values", std::move(values)},
           {"told", run.provenance},
-          {"series", std::move(series)},
+          {"series", SeriesOfRun(run, kMostPoints)},
           {"lanes", LanesJson(run, kMostStretches)}};
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "report/metric.h"
+#include "report/model/figures.h"
 #include "report/model/lanes_part.h"
 #include "report/model/parts.h"
 #include "report/thin.h"
@@ -33,6 +34,38 @@ bool SaysSomething(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isfinite(value) && value != 0; });
 }
 
+std::vector<std::string> ShownSeries(const Measurement& run) {
+  std::vector<std::string> names;
+  for (const auto& [name, values] : run.series) {
+    const bool shown = !IsLaneSeries(name) && std::ranges::find(kNotShown, name) == kNotShown.end() &&
+                       !name.ends_with("memory_total_bytes");
+    if (shown && SaysSomething(values)) {
+      names.push_back(name);
+    }
+  }
+  return names;
+}
+
+/// One series, thinned to about `most_points`.
+json SeriesJson(const Measurement& run, std::string_view name, size_t most_points) {
+  const std::vector<double>& y = SeriesOf(run, name);
+  std::vector<double> x(y.size());
+  if (IsSampled(run, name)) {
+    x = SeriesOf(run, kTime);
+  } else {
+    for (size_t i = 0; i < x.size(); ++i) {
+      x[i] = static_cast<double>(i + 1);
+    }
+  }
+  json series = {{"over", IsSampled(run, name) ? "seconds" : "step"}, {"x", json::array()}, {"y", json::array()}};
+  for (const auto& [at, value] : Thin(x, y, most_points)) {
+    series["x"].push_back(Rounded(at));
+    series["y"].push_back(Rounded(value));
+  }
+  series["of"] = y.size();
+  return series;
+}
+
 size_t PointsOf(const Measurement& run, size_t most_of_series) {
   size_t points = 0;
   for (const std::string& name : ShownSeries(run)) {
@@ -57,34 +90,15 @@ size_t RoomFor(const std::vector<const Measurement*>& runs, size_t most_points) 
 
 }  // namespace
 
-std::vector<std::string> ShownSeries(const Measurement& run) {
-  std::vector<std::string> names;
-  for (const auto& [name, values] : run.series) {
-    const bool shown = !IsLaneSeries(name) && std::ranges::find(kNotShown, name) == kNotShown.end() &&
-                       !name.ends_with("memory_total_bytes");
-    if (shown && SaysSomething(values)) {
-      names.push_back(name);
-    }
+json SeriesOfRun(const Measurement& run, size_t most_points) {
+  const std::vector<std::string> names = ShownSeries(run);
+  const std::vector<std::string_view> figures = FiguresOf(names);
+  json series = json::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    json& one = series[names[i]] = SeriesJson(run, names[i], most_points);
+    one["figure"] = figures[i];
+    one["label"] = CurveLabel(names[i]);
   }
-  return names;
-}
-
-json SeriesJson(const Measurement& run, std::string_view name, size_t most_points) {
-  const std::vector<double>& y = SeriesOf(run, name);
-  std::vector<double> x(y.size());
-  if (IsSampled(run, name)) {
-    x = SeriesOf(run, kTime);
-  } else {
-    for (size_t i = 0; i < x.size(); ++i) {
-      x[i] = static_cast<double>(i + 1);
-    }
-  }
-  json series = {{"over", IsSampled(run, name) ? "seconds" : "step"}, {"x", json::array()}, {"y", json::array()}};
-  for (const auto& [at, value] : Thin(x, y, most_points)) {
-    series["x"].push_back(Rounded(at));
-    series["y"].push_back(Rounded(value));
-  }
-  series["of"] = y.size();
   return series;
 }
 
@@ -97,10 +111,7 @@ json SeriesPart(const std::vector<const Measurement*>& runs, size_t most_points)
     if (points > most_points && !part.empty()) {
       break;
     }
-    json& series = part[run->uid] = json::object();
-    for (const std::string& name : ShownSeries(*run)) {
-      series[name] = SeriesJson(*run, name, most_of_series);
-    }
+    part[run->uid] = SeriesOfRun(*run, most_of_series);
   }
   return part;
 }

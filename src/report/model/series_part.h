@@ -2,22 +2,18 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include "samplestore/measurement.h"
 
 namespace assay::report {
 
-/// By uid, those of `runs` in their order while there is room for `most_points` in all: by name {"x": [...], "y":
-/// [...]}, x in steps from 1 or, of what was sampled, in seconds. What is zero throughout is left out.
+/// By uid, those of `runs` in their order while there is room for `most_points` in all: each as SeriesOfRun() has it.
 nlohmann::json SeriesPart(const std::vector<const samplestore::Measurement*>& runs, size_t most_points);
 
-/// One series, thinned to about `most_points`.
-nlohmann::json SeriesJson(const samplestore::Measurement& run, std::string_view name, size_t most_points);
-
-/// Of a run those that people look at.
-std::vector<std::string> ShownSeries(const samplestore::Measurement& run);
+/// Of a run what people look at, by name {"x": [...], "y": [...]}, x in steps from 1 or, of what was sampled, in
+/// seconds, each thinned to about `most_points`, with the figure that it is shown in (model/figures.h) and its label
+/// there. What is zero throughout is left out.
+nlohmann::json SeriesOfRun(const samplestore::Measurement& run, size_t most_points);
 
 }  // namespace assay::report

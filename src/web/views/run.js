@@ -3,52 +3,25 @@
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { h, pairs, select } from "../dom.js";
-import { estimateText, exact, moment, samples, spread, withUnit } from "../format.js";
+import { estimateText, exact, joined, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
 import { state } from "../state.js";
 import { stateBadge } from "../table.js";
 import { useDetails } from "./details.js";
 
-const GIB = 1024 ** 3;
 const MOST_OPTIONS = 400;
 const MOST_SIBLINGS = 8;
-const RANK_STEPS = /^rank\d+\.step_seconds$/;
-const OVER_TIME = "seconds since the start";
-
-/** Figures over the run: what series they draw, in which unit. */
-const FIGURES = [
-  { title: "Loss", over: "step", match: /^(loss|reference_loss)$/, zero: false },
-  { title: "Step time", unit: "s", over: "step", match: /^step_seconds$/, of: "run" },
-  { title: "Step time", unit: "s", over: "step", match: RANK_STEPS, of: "ranks" },
-  { title: "Norm of the gradients", over: "step", match: /^(grad_norm|reference_grad_norm)$/ },
-  { title: "CPU", unit: "% (100 = one core)", match: /^cpu_(tree|process)_percent$/ },
-  { title: "Resident memory", unit: "GiB", scale: GIB, match: /^rss_(tree|process)_bytes$/ },
-  { title: "Disk, since the start", unit: "GiB", scale: GIB, match: /^disk_(read|write)_bytes$/ },
-  { title: "GPU", unit: "%", match: /^gpu\d+\.utilization_percent$/ },
-  { title: "GPU memory", unit: "GiB", scale: GIB, match: /^gpu\d+\.memory_used_bytes$/ },
-  { title: "GPU power", unit: "W", match: /^gpu\d+\.power_watts$/ },
-];
-
-/** "rank 1" of "rank1.step_seconds", else the name as words. */
-const labelOf = (name) => /^rank\d+/.exec(name)?.[0].replace("rank", "rank ") ?? name.replaceAll("_", " ");
-
 /** What the figures of these series are made of. */
-function figuresOf(series, lossOf) {
-  const names = Object.keys(series);
-  // Of several ranks their own times say more, of one the same.
-  const unwanted = names.filter((name) => RANK_STEPS.test(name)).length > 1 ? "run" : "ranks";
-  return FIGURES.filter(({ of }) => of !== unwanted).flatMap((figure) => {
-    const { title, match, unit = "", scale = 1, over = OVER_TIME, zero } = figure;
-    const drawn = names.filter((name) => match.test(name)).map((name) => ({ label: labelOf(name), ...series[name] }));
-    if (drawn.length === 0) return [];
-    const scaled = (value) => (value === null ? null : value / scale);
-    const curves = drawn.map(({ label, x, y }) => ({ label, x, y: y.map(scaled) }));
-    const text = [title === "Loss" && lossOf && `mean over a step's ${lossOf}`,
-      drawn.some(({ of, x }) => of > x.length) && "thinned; extremes are kept"].filter(Boolean).join("; ");
-    return [{ title, text, unit, over, zero, curves, data: aligned(curves) }];
-  });
-}
+const figuresOf = (series, figures) => figures.flatMap(({ id, scale, text, ...figure }) => {
+  const drawn = Object.values(series).filter((one) => one.figure === id);
+  if (drawn.length === 0) return [];
+  const scaled = (value) => (value === null ? null : value / scale);
+  const curves = drawn.map(({ label, x, y }) => ({ label, x, y: y.map(scaled) }));
+  const isThinned = drawn.some(({ of, x }) => of > x.length);
+  const told = joined([text, isThinned && "thinned; extremes are kept"]);
+  return [{ ...figure, text: told, curves, data: aligned(curves) }];
+});
 
 /** The charts of parts of one configuration alone. */
 function partCharts(page, i) {
@@ -93,9 +66,9 @@ function values({ model: { runs: { units, shared } } }, details) {
 
 function Details({ page, uid, details }) {
   const { report, source } = page;
-  const { runs, loss_of: lossOf } = report.model;
+  const { runs, figures: all } = report.model;
   const number = runs.uid.indexOf(uid);
-  const figures = useMemo(() => figuresOf(details?.series ?? {}, lossOf), [details]);
+  const figures = useMemo(() => figuresOf(details?.series ?? {}, all), [details]);
   const i = runs.configuration[number];
   if (i === undefined) return null;
   const missing = source.live ? "The store did not give the values and curves of this run."
