@@ -1,12 +1,9 @@
 // Where the model comes from: the page itself, or a server that follows a store.
 
+import { listen } from "./listen.js";
 import { state } from "./state.js";
 
 const LONGEST_ANSWER_MS = 30_000;
-/** Of a server that is there something is heard every 15 s. */
-const SILENT_MS = 50_000;
-const LEASE_MS = 3000;
-const SETTLING_MS = 100;
 
 /** details(report, uid) gives a run's {values, told, series, lanes} by name, or null where they are not at hand. */
 export function embeddedSource() {
@@ -108,112 +105,6 @@ export function servedSource(api) {
     exports: (subject) =>
       ["csv", "parquet", "json"].map((form) => [form, asker.urlOf("subjects", subject, `report.${form}`)]),
 
-    /**
-     * Calls `on[name](data)` with what the server tells, and `on.connected(boolean)`, while the page is seen. Browsers
-     * have six connections to a server for all their windows: one of these listens, and tells the others.
-     */
-    listen(on) {
-      const isHidden = () => document.visibilityState === "hidden";
-      // Those of a server that was started again are others.
-      const name = `events ${asker.key}`;
-      const windows = new BroadcastChannel(name);
-      const me = Math.random();
-      const last = new Map();
-      let silence = 0;
-      const hear = (event, data) => {
-        clearTimeout(silence);
-        silence = setTimeout(() => {
-          on.connected(false);
-          come();
-        }, SILENT_MS);
-        on[event]?.(data);
-      };
-      const tell = (event, data) => {
-        last.set(event, data);
-        windows.postMessage([event, data]);
-        hear(event, data);
-      };
-      windows.onmessage = ({ data: [event, data, to = me] }) => {
-        if (event === "hello") last.forEach((said, told) => windows.postMessage([told, said, data]));
-        else if (to === me && !isHidden()) hear(event, data);
-      };
-      let turn = new AbortController();
-      // Anew after a long silence too: that a connection is dead no browser says.
-      const come = () => {
-        turn.abort();
-        clearTimeout(silence);
-        if (isHidden()) return;
-        turn = new AbortController();
-        hear("beat");
-        windows.postMessage(["hello", me]);
-        alone(name, (signal) => follow(asker.urlOf("events"), tell, signal).finally(() => last.clear()), turn.signal);
-      };
-      come();
-      document.addEventListener("visibilitychange", come);
-      addEventListener("pagehide", () => turn.abort());
-    },
+    listen: (on) => listen(asker.urlOf("events"), on),
   };
-}
-
-/** Does `work(signal)` while no other window does what has that name, until `signal`. */
-function alone(name, work, signal) {
-  if (!navigator.locks) return leased(name, work, signal);
-  return navigator.locks.request(name, { signal }, () => work(signal)).catch((error) => {
-    if (error.name !== "AbortError") throw error;
-  });
-}
-
-/** The same for pages without https that are not of this machine, which have no locks: who works says so again. */
-async function leased(name, work, signal) {
-  const me = String(Math.random());
-  const renew = () => localStorage.setItem(name, `${me} ${Date.now() + LEASE_MS}`);
-  const holder = () => {
-    const [who, until] = (localStorage.getItem(name) ?? "").split(" ");
-    return Number(until) > Date.now() ? who : "";
-  };
-  while (!signal.aborted) {
-    const isFree = !holder();
-    if (isFree) renew();
-    // Of several that take it at once the last one has it.
-    await new Promise((resolve) => { setTimeout(resolve, isFree ? SETTLING_MS : LEASE_MS / 3); });
-    if (holder() === me) await whileHeld();
-  }
-
-  /** Works until another has taken what was not renewed in time, as by a machine that slept. */
-  async function whileHeld() {
-    const turn = new AbortController();
-    const end = () => turn.abort();
-    signal.addEventListener("abort", end, { signal: turn.signal });
-    if (signal.aborted) end();
-    const renewing = setInterval(() => [me, ""].includes(holder()) ? renew() : end(), LEASE_MS / 3);
-    await work(turn.signal).finally(() => {
-      clearInterval(renewing);
-      if (holder() === me) localStorage.removeItem(name);
-    });
-  }
-}
-
-/** Passes on what a stream of events says, until `signal`, however often the connection is lost. */
-function follow(url, tell, signal) {
-  return new Promise((resolve) => {
-    let events = null;
-    const open = () => {
-      events = new EventSource(url);
-      events.onopen = () => tell("connected", true);
-      events.onerror = () => {
-        tell("connected", false);
-        // The browser connects again by itself, but not after an answer that is no stream.
-        if (events.readyState === EventSource.CLOSED) setTimeout(() => signal.aborted || open(), 3000);
-      };
-      const pass = ({ type, data }) => tell(type, JSON.parse(data));
-      for (const name of ["store", "problem", "live", "beat"]) events.addEventListener(name, pass);
-    };
-    const end = () => {
-      events?.close();
-      resolve();
-    };
-    signal.addEventListener("abort", end);
-    if (signal.aborted) end();
-    else open();
-  });
 }
