@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "cli/serve_options.h"
+#include "cli/space_store.h"
 #include "cli/verb.h"
 #include "serve/page_server.h"
 
@@ -22,9 +23,23 @@ struct PageVerbOptions {
   serve::PageServerOptions server{.port = kServePort};
 };
 
+/// The one store that is given, or that the spaces name.
+Result<std::string> StoreOfSpaces(const PageVerbOptions& options) {
+  std::string store = options.store;
+  for (const std::string& path : options.spaces) {
+    ASSAY_ASSIGN_OR_RETURN(const std::string named, StoreOfSpace(options.store, path));
+    if (&path != &options.spaces.front() && named != store) {
+      return Status::InvalidArgument(fmt::format("{} and {} name different stores: choose one with --store",
+                                                 options.spaces.front(), path));
+    }
+    store = named;
+  }
+  return store.empty() ? samplestore::DefaultStoreUrl() : store;
+}
+
 Status Run(const PageVerbOptions& options) {
   serve::PageServerOptions server = options.server;
-  server.store_url = options.store.empty() ? samplestore::DefaultStoreUrl() : options.store;
+  ASSAY_ASSIGN_OR_RETURN(server.store_url, StoreOfSpaces(options));
   for (const std::string& path : options.spaces) {
     ASSAY_ASSIGN_OR_RETURN(experiment::BoundSpace space, experiment::ReadBoundSpace(path));
     server.spaces.push_back(std::move(space));

@@ -31,8 +31,8 @@ std::string Unreadable(const std::exception& error) {
 
 }  // namespace
 
-ReaderThread::ReaderThread(Library& library, EventHub& hub)
-    : library_(library), hub_(hub), thread_([this] { Run(); }) {}
+ReaderThread::ReaderThread(Library& library, EventHub& hub, Glance glance)
+    : library_(library), hub_(hub), glance_(std::move(glance)), thread_([this] { Run(); }) {}
 
 ReaderThread::~ReaderThread() {
   {
@@ -60,7 +60,7 @@ http::ServerResponse ReaderThread::Ask(Question question) {
 
 void ReaderThread::Look() {
   try {
-    const Library::State state = library_.Look();
+    const Library::State state = glance_(library_);
     hub_.Tell("problem", TextEvent(state.problem));
     hub_.Tell("store", TextEvent(state.contents));
   } catch (const std::exception& error) {

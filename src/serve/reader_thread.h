@@ -19,9 +19,11 @@ class ReaderThread {
  public:
   using Question = std::function<http::ServerResponse(Library&)>;
 
-  /// Looks at the store a few times a second and tells `hub` of what changed: events "store" and "problem". Both must
-  /// outlive it.
-  ReaderThread(Library& library, EventHub& hub);
+  using Glance = std::function<Library::State(Library&)>;
+
+  /// Looks at the store a few times a second, by `glance`, and tells `hub` of what changed: events "store" and
+  /// "problem". Both must outlive it.
+  ReaderThread(Library& library, EventHub& hub, Glance glance = [](Library& library) { return library.Look(); });
   ~ReaderThread();
 
   /// A response that comes once the thread got to `question`.
@@ -38,6 +40,7 @@ class ReaderThread {
   void Answer(const Asked& asked);
   Library& library_;
   EventHub& hub_;
+  const Glance glance_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Asked> asked_;  ///< guarded by mutex_

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <optional>
 #include <stdexcept>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/files.h"
@@ -50,6 +52,37 @@ TEST(ReaderThreadTest, AQuestionThatThrowsDoesNotMakeAllPagesAskAnew) {
   }
   EXPECT_EQ(contents[0], contents[1]);
   EXPECT_NE(contents[0], "");
+}
+
+TEST(ReaderThreadTest, ALookThatThrowsIsAProblemUntilTheStoreWasReadAnew) {
+  const TemporaryDirectory folder = TemporaryDirectory::Create("reader").value();
+  const std::string url = "sqlite:///" + folder.path() + "/runs.db";
+  ASSERT_TRUE(samplestore::OpenStore(url).ok());
+  Library library(url, {});
+  EventHub hub;
+  const auto stream = std::make_shared<http::ResponseStream>();
+  ASSERT_TRUE(hub.Listen(stream, ""));
+  int looks = 0;
+  // Half a minute later each time, so that it is time to open the store again.
+  ReaderThread reader(library, hub, [&](Library& looked) {
+    if (++looks == 2) {
+      throw std::runtime_error("no\nnumber");
+    }
+    return looked.Look(MonotonicSeconds() + 30 * looks);
+  });
+  std::string heard;
+  const auto hear = [&](std::string_view text) {
+    while (heard.find(text) == std::string::npos) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      heard += stream->Take().bytes;
+    }
+    heard.erase(0, heard.find(text) + text.size());
+  };
+  hear("event: problem\ndata: {\"text\":\"\"}\n");
+  hear("event: store\n");
+  hear("event: problem\ndata: {\"text\":\"what the store has cannot be shown: no number\"}\n");
+  hear("event: problem\ndata: {\"text\":\"\"}\n");
+  hear("event: store\n");
 }
 
 }  // namespace

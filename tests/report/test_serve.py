@@ -212,6 +212,27 @@ def test_a_space_shows_what_is_missing(serve, read):
     assert "not measured" in reader.text(".states")
 
 
+def space_of_store(folder, store):
+    """A space whose file names its store."""
+    path = folder / f"{store.stem}.yaml"
+    path.write_text(f"sampleStoreIdentifier: {store}\n" + (ROOT / "share/demo/space.yaml").read_text())
+    return path
+
+
+def test_a_space_is_served_from_the_store_that_its_file_names(samples, read, tmp_path):
+    store = tmp_path / "named.db"
+    fill(store, samples / "demo.jsonl")
+    served = Served.__new__(Served)
+    served.attach([BIN_DIR / "assay", "serve", space_of_store(tmp_path, store), "--port", "0"])
+    reader = read(served.link)
+    assert "finetune_full_benchmark-v1.0.0, last" in reader.text("#app .live")
+    served.stop()
+    other = space_of_store(tmp_path, tmp_path / "other.db")
+    command = [BIN_DIR / "assay", "serve", space_of_store(tmp_path, store), other, "--port", "0"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2 and "name different stores" in done.stderr and done.stderr.count("\n") == 1
+
+
 def see(page, seen):
     """As if the reader came to a tab, or went to another one."""
     page.evaluate(
