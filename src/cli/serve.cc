@@ -29,8 +29,8 @@ Result<std::string> StoreOfSpaces(const PageVerbOptions& options) {
   for (const std::string& path : options.spaces) {
     ASSAY_ASSIGN_OR_RETURN(const std::string named, StoreOfSpace(options.store, path));
     if (&path != &options.spaces.front() && named != store) {
-      return Status::InvalidArgument(fmt::format("{} and {} name different stores: choose one with --store",
-                                                 options.spaces.front(), path));
+      return Status::InvalidArgument(
+          fmt::format("{} and {} name different stores: choose one with --store", options.spaces.front(), path));
     }
     store = named;
   }

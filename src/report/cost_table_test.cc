@@ -21,8 +21,8 @@ CostLine LineOf(size_t sizes) {
 }
 
 TEST(CostTableTest, ALineIsARowOfTexts) {
-  EXPECT_THAT(CellsOf(LineOf(3)), ElementsAre("8 to 2,048", "20.0 \u00b1 5.00", "1.00", "1,000", "0.9999", "\u2013",
-                                              "\u2013"));
+  EXPECT_THAT(CellsOf(LineOf(3)),
+              ElementsAre("8 to 2,048", "20.0 \u00b1 5.00", "1.00", "1,000", "0.9999", "\u2013", "\u2013"));
 }
 
 TEST(CostTableTest, OfTwoPointsNoFitIsTold) {

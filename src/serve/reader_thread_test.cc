@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stdexcept>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "report/html_report.h"
@@ -75,11 +73,9 @@ ServerResponse NotHere() {
   return http::TextResponse(404, "there is nothing here");
 }
 
-/// What went wrong as the page reads it.
+/// What went wrong, as one line.
 ServerResponse Failure(const Status& status) {
-  ServerResponse response = Respond(kJson, BodyPiece::Text(DumpJson({{"problem", OneLine(status.message())}}) + "\n"));
-  response.status = status.code() == ErrorCode::kNotFound ? 404 : 503;
-  return response;
+  return http::TextResponse(status.code() == ErrorCode::kNotFound ? 404 : 503, OneLine(status.message()));
 }
 
 ServerResponse Respond(std::string_view type, const Result<Text>& text) {

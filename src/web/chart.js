@@ -2,8 +2,8 @@
 
 import { Component } from "preact";
 import { datasetOf } from "./datasets.js";
-import { debounced, download, h, select } from "./dom.js";
-import { selectWithout } from "./report.js";
+import { debounced, download, figure, h, select } from "./dom.js";
+import { selectWithout } from "./selection.js";
 import { chosenOf, legendsOf, optionsOf, specificationOf } from "./specification.js";
 import { state } from "./state.js";
 import { hideTip, showTip } from "./tip.js";
@@ -84,19 +84,19 @@ export class Chart extends Component {
   }
 
   render({ chart, page: { report } }) {
-    const title = `chart-${chart.id}`;
     const choice = (one) => {
       const options = optionsOf(report, one);
       return options.length > 1 && select(one.label, options, chosenOf(report, chart, one),
         (value) => state.set({ [`${chart.id}.${one.name}`]: value }));
     };
-    return h(WIDE.has(chart.data) ? "figure.chart.whole" : "figure.chart", { id: chart.id, "aria-labelledby": title },
-      h("figcaption", {}, h("h2", { id: title }, chart.title), chart.text && h("p.sub", {}, chart.text)),
+    const tag = WIDE.has(chart.data) ? "figure.chart.whole" : "figure.chart";
+    return figure(tag, { id: chart.id }, chart.title, chart.text,
       h("div.choices", {}, chart.choices.map(choice), h("button.plain.save", {
         onclick: () => this.save(), title: "this chart with its data, as Vega-Lite",
         "aria-label": `save ${chart.title} as Vega-Lite`,
       }, "Save")),
-      h("div.plot", { ref: (element) => { this.plot = element; } }),
+      // One picture, which its heading names: the table has its points for who cannot see it.
+      h("div.plot", { "aria-hidden": "true", ref: (element) => { this.plot = element; } }),
       h("p.note", { "aria-live": "polite", ref: (element) => { this.note = element; } }));
   }
 
@@ -108,10 +108,10 @@ export class Chart extends Component {
 
   /** {records, note, panels, ...}. Of what is brushed, what the brush leaves out stays. */
   data() {
-    const { chart, page: { report, selection, tests }, rows = selection.rows, pairs } = this.props;
+    const { chart, page: { report, selection, filter }, rows = selection.rows, pairs } = this.props;
     const chosen = this.chosen();
-    const brushed = chosen.x && this.isBrushed && selectWithout(report, tests, [chosen.x.field, chosen.y.field]);
-    const data = datasetOf({ report, chart, chosen, rows: brushed || rows, isAll: tests.length === 0, pairs });
+    const brushed = chosen.x && this.isBrushed && selectWithout(report, filter, [chosen.x.field, chosen.y.field]);
+    const data = datasetOf({ report, chart, chosen, rows: brushed || rows, isAll: filter.length === 0, pairs });
     if (brushed) {
       const kept = new Set(rows);
       data.records.forEach((record) => { record.outside = !kept.has(record.i); });
@@ -166,8 +166,7 @@ export class Chart extends Component {
     if (data.records.length === 0) {
       Object.assign(drawing, { className: "empty", textContent: "Nothing of the filter has these values." });
     } else {
-      const { spec } = vega.compile(this.specification(data), { logger: quiet });
-      silence(spec);
+      const { spec } = vega.compile(this.specification(data), { logger: vega.logger(vega.ErrorLevel) });
       yield;
       view = new vega.View(vega.parse(spec, {}, { ast: true }),
         { expr: vega.expressionInterpreter, renderer: "svg", logLevel: vega.ErrorLevel });
@@ -226,16 +225,3 @@ export function charts(page, view, isWanted = () => true, more = {}) {
   const shown = page.report.model.charts.filter((chart) => chart.view === view && isWanted(chart));
   return h("div.charts", {}, shown.map((chart) => h(Chart, { key: chart.id, chart, page, ...more })));
 }
-
-/** A drawing is one picture with a name: the table has its points for who cannot see it. */
-function silence(node) {
-  for (const mark of node.marks ?? []) {
-    mark.aria = false;
-    silence(mark);
-  }
-}
-
-const quiet = {
-  level: () => quiet, error: (...text) => { console.error(...text); return quiet; }, warn: () => quiet,
-  info: () => quiet, debug: () => quiet,
-};

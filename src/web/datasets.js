@@ -99,8 +99,6 @@ function cells({ report, rows, chosen: { row, column, value }, isAll }) {
   const panels = panelsOf(report, names, all, codeOf);
   const text = (axis, at) => (axis ? axis.texts[codeOf(axis, at)] ?? "any" : "");
   const number = (at) => (at >= 0 && value ? value.value(at) : null);
-  const most = new Map();
-  for (const i of rows) most.set(report.group[i], Math.max(most.get(report.group[i]) ?? 0, number(i)));
   const code = (axis, at) => (axis ? codeOf(axis, at) : 0);
   const inOrder = all.map((at) => ({ at, order: panels.place(at), r: code(row, at), c: code(column, at) }))
     .sort((a, b) => a.order - b.order || a.r - b.r || a.c - b.c);
@@ -110,7 +108,7 @@ function cells({ report, rows, chosen: { row, column, value }, isAll }) {
     const state = at >= 0 ? report.state[at] : "missing";
     return {
       i: at >= 0 ? at : null, state, row: text(row, at), column: text(column, at), panel: panels.label(at),
-      panel_order: order, share: number(at) / (most.get(report.group[at]) || 1),
+      panel_order: order, group: report.group[at], value: number(at),
       text: CELL_TEXTS[state] ?? (number(at) === null ? "" : readable(number(at))),
     };
   });
@@ -159,7 +157,7 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
   return { records, ...told };
 }
 
-function predictions({ report, rows, chart, chosen: { what } }) {
+function predictions({ report, rows, chosen: { what } }) {
   const { measured, predicted, off, unit } = what;
   const known = rows.filter((i) => measured[i] !== null && predicted[i] !== null);
   const { low, high } = what.estimates;
@@ -167,12 +165,7 @@ function predictions({ report, rows, chart, chosen: { what } }) {
     ...report.record(i), measured: measured[i], measured_low: low[i], measured_high: high[i], predicted: predicted[i],
     off: off[i], told: [report.line("measured", what, i), `predicted: ${withUnit(predicted[i], unit)}`],
   }));
-  if (known.length === 0) return { records };
-  const note = `measured: ${samples(known.map((i) => report.estimate(what, i)))}`;
-  if (chart.id !== "foretold") return { records, note };
-  const ends = extent(records.flatMap((record) => [record.measured, record.predicted]));
-  const equal = ends.map((end) => ({ i: -1, kind: "equal", measured: end, predicted: end }));
-  return { records: [...records, ...equal], note };
+  return { records, note: known.length > 0 ? `measured: ${samples(known.map((i) => report.estimate(what, i)))}` : "" };
 }
 
 function parts({ report, rows, chart }) {

@@ -1,8 +1,8 @@
 // The filter that all views share: facets with counts, a search, and what is in force as chips.
 
 import { h } from "./dom.js";
-import { readable, share, STATES } from "./format.js";
-import { joinList, splitList } from "./report.js";
+import { share, STATES } from "./format.js";
+import { joinList, splitList } from "./selection.js";
 import { state } from "./state.js";
 
 const MOST_VALUES = 14;
@@ -13,7 +13,7 @@ function facet(title, key, entries) {
   const toggle = (value) => state.set({
     [key]: joinList(on.includes(value) ? on.filter((other) => other !== value) : [...on, value]),
   });
-  const items = entries.map(([value, text, count]) => h(count > 0 ? "li" : "li.nothing", {}, h("label", {},
+  const items = entries.map(([value, text, count = 0]) => h(count > 0 ? "li" : "li.nothing", {}, h("label", {},
     h("input", { type: "checkbox", checked: on.includes(value), onchange: () => toggle(value) }),
     h("span.value", {}, text), h("span.count", {}, String(count)))));
   return h("fieldset", {}, h("legend", {}, title), h("ul", {}, items.slice(0, MOST_VALUES)),
@@ -21,33 +21,24 @@ function facet(title, key, entries) {
       h("ul", {}, items.slice(MOST_VALUES))));
 }
 
-export function facets(report, { counts, states }) {
+export function facets(report, { counts }) {
   const there = Object.keys(STATES).filter((name) => report.states.has(name));
   return h("aside.facets", { "aria-label": "Filter" },
     h("label.search", {}, h("span", {}, "search"), h("input", {
       type: "search", placeholder: "lora 256", value: state.get("q"),
       oninput: ({ target }) => state.set({ q: target.value }),
     })),
-    there.length > 1 && facet("state", "s", there.map((name) => [name, STATES[name], states[name]])),
+    there.length > 1 && facet("state", "s", there.map((name) => [name, STATES[name], counts.s[name]])),
     report.axes.map(({ label, field, texts }) =>
-      facet(label, `f.${field}`, texts.map((text, code) => [text, text, counts.get(field)[code]]))));
+      facet(label, `f.${field}`, texts.map((text, code) => [text, text, counts[`f.${field}`][code]]))));
 }
 
 /** What of the filter is in force, each with a way out. */
-export function chips(report, selection) {
-  const column = (key) => report.columns.get(key.slice(2));
-  const [values, ranges] = ["f.", "r."].map((prefix) => state.keys(prefix).filter(column));
-  const ends = (range) => range.split("..").map((end) => readable(Number(end)));
-  const inForce = [
-    ...values.map((key) => [key, `${column(key).label}: ${splitList(state.get(key)).join(", ")}`]),
-    ...ranges.map((key) => [key, `${column(key).heading}: ${ends(state.get(key)).join(" to ")}`]),
-    ["s", splitList(state.get("s")).map((name) => STATES[name] ?? name).join(", ")],
-    ["q", state.get("q") && `“${state.get("q")}”`],
-  ].filter(([, text]) => text);
-  if (inForce.length === 0) return null;
-  const all = Object.fromEntries([...state.keys("f."), ...state.keys("r."), "s", "q"].map((key) => [key, ""]));
+export function chips({ report, filter, selection }) {
+  if (filter.length === 0) return null;
+  const all = Object.fromEntries(filter.map(({ key }) => [key, ""]));
   return h("div.chips", { role: "status" }, h("span", {}, share(selection.rows.length, report.count)),
-    h("ul", {}, inForce.map(([key, text]) => h("li", {}, h("button.chip",
+    h("ul", {}, filter.map(({ key, text }) => h("li", {}, h("button.chip",
       { onclick: () => state.set({ [key]: "" }), "aria-label": `remove ${text}` }, text,
       h("span", { "aria-hidden": "true" }, " ×"))))),
     h("button.plain", { onclick: () => state.set(all) }, "Show all"));

@@ -4,14 +4,16 @@ import { extent } from "d3-array";
 
 const whole = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
+const three = new Intl.NumberFormat("en-US", {
+  minimumSignificantDigits: 3, maximumSignificantDigits: 3, maximumFractionDigits: 0, roundingPriority: "morePrecision",
+});
+
 /** Three significant digits, whole numbers with separators from 1,000 on. */
 export function readable(value) {
   if (!Number.isFinite(value)) return "n/a";
   const magnitude = Math.abs(value);
-  if (magnitude >= 1e15) return value.toPrecision(3);
-  if (magnitude >= 999.5) return whole.format(value);
-  if (magnitude < 0.9995) return magnitude === 0 ? "0" : value.toPrecision(3);
-  return value.toFixed(magnitude < 9.995 ? 2 : magnitude < 99.95 ? 1 : 0);
+  if (magnitude >= 1e15 || (magnitude < 1e-6 && magnitude > 0)) return value.toPrecision(3);
+  return magnitude === 0 ? "0" : three.format(value);
 }
 
 /** A value as it was measured: whole numbers in full. */

@@ -12,12 +12,11 @@ const HEIGHT = 34;
 function sparkline(losses) {
   const points = losses.filter(([, loss]) => Number.isFinite(loss));
   if (points.length < 2) return null;
-  const [x, y] = [[0, 1, WIDTH - 1], [1, HEIGHT - 2, 2]].map(([at, from, to]) => {
-    const [low, high] = extent(points, (point) => point[at]);
-    return (point) => (from + ((point[at] - low) / (high - low || 1)) * (to - from)).toFixed(1);
-  });
-  return h("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, "aria-hidden": "true" },
-    h("path", { d: `M${points.map((point) => `${x(point)} ${y(point)}`).join("L")}` }));
+  const [[from, to], [low, high]] = [0, 1].map((at) => extent(points, (point) => point[at]));
+  return h("svg", {
+    viewBox: `${from} ${-high} ${to - from} ${high - low || 1}`, preserveAspectRatio: "none", width: WIDTH,
+    height: HEIGHT, "aria-hidden": "true",
+  }, h("path", { d: `M${points.map(([x, y]) => `${x} ${-y}`).join("L")}`, "vector-effect": "non-scaling-stroke" }));
 }
 
 const progress = (label, value, most) => h("progress", { max: Math.max(1, most), value, "aria-label": label });

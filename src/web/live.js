@@ -12,11 +12,12 @@ const SHARE = 4;
 const GONE = "The server does not answer: what is shown is what it said last. If it was started again, open the link "
   + "that it printed.";
 
-/** Follows the store for `show(model, text)`, the text for where there is no model, and says in `host` how it is. */
+/** Keeps a page up to date with the store, and says in `host` how that is. */
 export class Follower {
-  constructor(source, host, show) {
-    Object.assign(this, { source, host, show });
-    this.subjects = [];
+  constructor(source, page) {
+    Object.assign(this, { source, page, subjects: [] });
+    this.host = Object.assign(document.createElement("div"), { className: "live" });
+    state.listen(() => this.subject !== this.asked && this.refresh());
     // What the server tells by itself, and what it said instead of the last answer.
     this.told = "";
     this.problem = "";
@@ -82,7 +83,7 @@ export class Follower {
     if (model === this.shown) return;
     this.shown = model;
     try {
-      this.show(model, text);
+      this.page.adopt(model, text);
     } catch (error) {
       this.problem = `What is new in the store cannot be shown (${error.message}).`;
     }

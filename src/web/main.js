@@ -7,7 +7,8 @@ import { h } from "./dom.js";
 import { chips } from "./filters.js";
 import { estimateText, joined } from "./format.js";
 import { Follower } from "./live.js";
-import { readFilter, Report, select } from "./report.js";
+import { Report } from "./report.js";
+import { filterOf, select } from "./selection.js";
 import { embeddedSource, servedSource } from "./source.js";
 import { state } from "./state.js";
 import { Compare } from "./views/compare.js";
@@ -48,36 +49,43 @@ function pickedBar(report) {
     h("button.plain", { onclick: () => state.set({ pick: "" }) }, "Let go"));
 }
 
-/** Draws into `host`. Views get the page: {source, report, tests and selection of the filter, isPrinted}. */
+/** What is shown, in `host`. Views get the page: {source, report, filter, its selection, isPrinted}. */
 class Page {
-  constructor(host, source) {
-    Object.assign(this, { host, source, roots: new Map(), isPrinted: false });
+  constructor(source) {
+    Object.assign(this, { source, roots: new Map(), isPrinted: false, host: document.createElement("div") });
+    state.listen(() => this.draw());
+    addEventListener("beforeprint", () => this.print(true));
+    addEventListener("afterprint", () => this.print(false));
+    // What is drawn on canvases has its colours from when it was drawn.
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.forget("run"));
   }
 
-  /** Takes a model, or another one; of one that cannot be drawn nothing stays. */
-  adopt(model) {
+  /** Takes a model, or another one; null: `text` stands in its place. Of one that cannot be drawn nothing stays. */
+  adopt(model, text) {
     const { report: before } = this;
     try {
-      this.report = new Report(model);
+      this.report = model && new Report(model);
+      if (!model) render([h("h1", {}, "assay"), h("p.empty", {}, text)], this.host);
       this.draw();
     } catch (error) {
       this.report = before;
-      if (before) this.draw();
+      this.draw();
       throw error;
     }
+    document.title = model?.title ?? "assay";
   }
 
   /** What the address says now. A view that was seen stays as it was left. */
   draw() {
-    this.tests = readFilter(this.report, state);
-    this.selection = select(this.report, this.tests);
+    if (!this.report) return;
+    this.filter = filterOf(this.report);
+    this.selection = select(this.report, this.filter);
     const [name, , View] = VIEWS.find(([view]) => view === state.view) ?? VIEWS[0];
     if (!this.roots.has(name)) this.roots.set(name, document.createElement("div"));
     const root = this.roots.get(name);
     render(h(View, { page: this }), root);
     const place = (body) => body && body.firstChild !== root && body.replaceChildren(root);
-    render([header(this.report.model), navigation(name),
-      h("div", {}, name !== "run" && chips(this.report, this.selection)),
+    render([header(this.report.model), navigation(name), h("div", {}, name !== "run" && chips(this)),
       h("div", { id: "body", ref: place }), pickedBar(this.report)], this.host);
     document.documentElement.dataset.view = name;
   }
@@ -105,59 +113,32 @@ function show(...parts) {
   if (help) render(h("details.help", { ref: place }, h("summary", {}, "How to read this page")), stays);
 }
 
-/** `pageOf()` is null where there is nothing to show. */
-function listen(pageOf) {
-  addEventListener("beforeprint", () => pageOf()?.print(true));
-  addEventListener("afterprint", () => pageOf()?.print(false));
-  // What is drawn on canvases has its colours from when it was drawn.
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => pageOf()?.forget("run"));
-}
-
 function ready() {
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   setTimeout(prepare);
 }
 
-function startEmbedded(host) {
+function startEmbedded() {
   const source = embeddedSource();
-  const page = new Page(host, source);
+  const page = new Page(source);
   page.adopt(source.model);
-  show(host);
-  state.listen(() => page.draw());
-  listen(() => page);
+  show(page.host);
   ready();
 }
 
 /** A page that follows a store; before there is anything to show it says so. */
-async function startServed(host, api) {
+async function startServed(api) {
   // A server that was just started reads its store meanwhile; where it did before, the views come first.
   setTimeout(prepare, SHORT_WAIT_MS);
   const source = servedSource(api);
-  let page = null;
-  const about = Object.assign(document.createElement("div"), { className: "live" });
-  const follower = new Follower(source, about, (model, text) => {
-    if (!model || !page) render(null, host);
-    if (model) {
-      page ??= new Page(host, source);
-      page.adopt(model);
-    } else {
-      page = null;
-      render([h("h1", {}, "assay"), h("p.empty", {}, text)], host);
-    }
-    document.title = model?.title ?? "assay";
-  });
-  show(about, host);
-  listen(() => page);
-  state.listen(() => {
-    if (follower.subject !== follower.asked) follower.refresh();
-    else page?.draw();
-  });
+  const page = new Page(source);
+  const follower = new Follower(source, page);
+  show(follower.host, page.host);
   await follower.start();
   ready();
 }
 
-const host = document.createElement("div");
 const { api } = document.body.dataset;
 // Once the script is through: where a request comes from, as who watches them asks, V8 tells by parsing what still runs
 // a second time, which is all of it.
-if (api) queueMicrotask(() => startServed(host, api)); else startEmbedded(host);
+if (api) queueMicrotask(() => startServed(api)); else startEmbedded();

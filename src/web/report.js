@@ -1,4 +1,4 @@
-// The report's model (share/report/model.schema.json) as columns, records of charts, and rows that a filter keeps.
+// The report's model (share/report/model.schema.json) as columns, and the records that charts read of them.
 
 import { estimateText, moment, STATES } from "./format.js";
 
@@ -86,10 +86,10 @@ export class Report {
   record(i) {
     const record = { i, label: this.labels[i], state: this.state[i], group: this.group[i] };
     for (const { field, value } of this.axes) record[field] = value(i) ?? "none";
-    for (const { field, estimates } of this.metrics) {
+    for (const { field, low, high, estimates } of this.metrics) {
       record[field] = estimates.value[i];
-      record[`${field}_low`] = estimates.low[i];
-      record[`${field}_high`] = estimates.high[i];
+      record[low] = estimates.low[i];
+      record[high] = estimates.high[i];
     }
     return record;
   }
@@ -127,10 +127,15 @@ function predictionOf(prediction) {
   };
 }
 
+/** The fields of an interval. */
+const endsOf = ({ field }) => ({ low: `${field}_low`, high: `${field}_high` });
+
 function metricOf(metric, { estimates: all }) {
   const estimates = filled(all[metric.id]);
   const heading = metric.unit ? `${metric.title}, ${metric.unit}` : metric.title;
-  return { ...metric, heading, label: metric.title, estimates, value: (i) => estimates.value[i] };
+  return {
+    ...metric, ...endsOf(metric), heading, label: metric.title, estimates, value: (i) => estimates.value[i],
+  };
 }
 
 /** An axis with its columns, and its values as texts: by themselves, and as part of a label. */
@@ -138,75 +143,8 @@ function axisOf(axis, { configurations, unmeasured }) {
   const texts = axis.values.map((value) => String(value ?? "none"));
   const codes = configurations.axes[axis.name];
   return {
-    ...axis, heading: axis.label, texts, codes,
+    ...axis, ...endsOf(axis), heading: axis.label, texts, codes, numbers: axis.values.filter(Number.isFinite),
     labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
     value: (i) => axis.values[codes[i]] ?? null, unmeasured: unmeasured.axes[axis.name],
   };
-}
-
-// Values may hold commas.
-export const joinList = (texts) => texts.map(encodeURIComponent).join(",");
-export const splitList = (text) => (text === "" ? [] : text.split(",")).map((part) => {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-});
-
-/** The filter of the address as tests: [key, keeps(i)]; an axis, a range of a column, the states, a text. */
-export function readFilter(report, state) {
-  const tests = [];
-  for (const key of state.keys("f.")) {
-    const axis = report.columns.get(key.slice(2));
-    if (!axis?.texts) continue;
-    const allowed = new Set(splitList(state.get(key)));
-    const keeps = axis.texts.map((text) => allowed.has(text));
-    tests.push([key, (i) => keeps[axis.codes[i]] === true]);
-  }
-  for (const key of state.keys("r.")) {
-    const column = report.columns.get(key.slice(2));
-    const [low, high] = state.get(key).split("..").map(Number);
-    if (!column || !Number.isFinite(low) || !Number.isFinite(high)) continue;
-    tests.push([key, (i) => column.value(i) !== null && column.value(i) >= low && column.value(i) <= high]);
-  }
-  const states = new Set(splitList(state.get("s")));
-  if (states.size) tests.push(["s", (i) => states.has(report.state[i])]);
-  const words = state.get("q").toLowerCase().split(/\s+/).filter(Boolean);
-  const isIn = (i) => (word) => report.lower[i].includes(word) || report.state[i].includes(word);
-  if (words.length) tests.push(["q", (i) => words.every(isIn(i))]);
-  return tests;
-}
-
-/**
- * The rows that a filter keeps, and for each axis and the states how many it would keep of each value if they were not
- * filtered by: counts of a value are those of a click on it.
- */
-export function select(report, tests) {
-  const rows = [];
-  const facets = report.axes.map(({ field, codes, values }) =>
-    ({ field, key: `f.${field}`, codes, counts: new Uint32Array(values.length) }));
-  const states = Object.fromEntries(Object.keys(STATES).map((name) => [name, 0]));
-  for (let i = 0; i < report.count; ++i) {
-    let failed = null;
-    let failures = 0;
-    for (const [key, keeps] of tests) {
-      if (keeps(i)) continue;
-      failed = key;
-      if (++failures > 1) break;
-    }
-    if (failures > 1) continue;
-    if (failures === 0) rows.push(i);
-    for (const { key, codes, counts } of facets) {
-      if ((failures === 0 || failed === key) && codes[i] >= 0) counts[codes[i]] += 1;
-    }
-    if (failures === 0 || failed === "s") states[report.state[i]] += 1;
-  }
-  return { rows, states, counts: new Map(facets.map(({ field, counts }) => [field, counts])) };
-}
-
-/** The rows without the parts of the filter that brush over `fields`; null where none does. */
-export function selectWithout(report, tests, fields) {
-  const rest = tests.filter(([key]) => !fields.some((field) => key === `r.${field}`));
-  return rest.length === tests.length ? null : select(report, rest).rows;
 }

@@ -6,6 +6,7 @@ import { figure, h } from "./dom.js";
 import { readable } from "./format.js";
 
 const WHOLE = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat();
+const MARGIN = { pad: 0.06 };
 const FONT = "11px system-ui, sans-serif";
 
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -35,19 +36,8 @@ export const axis = (label) => ({
   grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },
 });
 
-/** Columns of curves [{label, x, y}] over one axis; x of several curves are brought together. */
-export function aligned(curves) {
-  const [{ x }] = curves;
-  const isShared = curves.every((curve) => curve.x.length === x.length && x.every((value, i) => value === curve.x[i]));
-  return isShared ? [x, ...curves.map(({ y }) => y)] : uPlot.join(curves.map((curve) => [curve.x, curve.y]));
-}
-
-function rangeOf(low, high, zero) {
-  if (low === null || high === null) return [0, 1];
-  const from = zero ? Math.min(0, low) : low;
-  const margin = (high - from || Math.abs(high) || 1) * 0.06;
-  return [zero && from === 0 ? 0 : from - margin, high + margin];
-}
+/** Columns of curves [{label, x, y}] over one axis. */
+export const aligned = (curves) => uPlot.join(curves.map(({ x, y }) => [x, y]));
 
 /** A figure of `curves`, `data` their columns; all figures over the same share their cursor. */
 export function SeriesFigure({ title, text, unit, over, curves, data, zero = true }) {
@@ -57,7 +47,7 @@ export function SeriesFigure({ title, text, unit, over, curves, data, zero = tru
   const options = {
     height: 190, cursor: { sync: { key: over }, points: { size: 6 }, drag: { x: true, y: false } },
     legend: { show: true, live: true }, padding: [8, 8, 0, 0],
-    scales: { x: { time: false }, y: { range: (view, low, high) => rangeOf(low, high, zero) } },
+    scales: { x: { time: false }, y: { range: { min: { ...MARGIN, soft: 0, mode: zero ? 1 : 0 }, max: MARGIN } } },
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },
       { ...axis(unit), size: 62, values: (view, values) => values.map(readable) }],
     series: [{ label: over, value: shown }, ...curves.map(({ label }, i) => ({

@@ -25,22 +25,14 @@ export function embeddedSource() {
   };
 }
 
-/** What a server says in place of an answer, as one line. */
-async function problemOf(response) {
-  const text = (await response.text()).trim();
-  try {
-    return JSON.parse(text).problem ?? text;
-  } catch {
-    return text || `the server answered with ${response.status}`;
-  }
-}
-
 /** An error of an answer that is none has its `status`. */
 async function fetchJson(url) {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
     if (response.ok) return await response.json();
-    throw Object.assign(new Error(await problemOf(response)), { status: response.status });
+    const problem = (await response.text()).trim();
+    const { status } = response;
+    throw Object.assign(new Error(problem || `the server answered with ${status}`), { status });
   } catch (error) {
     if (error.name !== "TimeoutError") throw error;
     throw new Error(`the server gave no answer within ${LONGEST_ANSWER_MS / 1000} s`);

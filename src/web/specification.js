@@ -23,16 +23,7 @@ export function chosenOf(report, chart, choice) {
 }
 
 /** What "@name" and "@name.part" stand for; undefined where nothing is chosen. */
-function referenceOf(column, part) {
-  if (!column) return undefined;
-  switch (part) {
-    case undefined: return column.field;
-    case "low": case "high": return `${column.field}_${part}`;
-    case "title": return column.heading;
-    case "values": return column.values.filter((value) => typeof value === "number");
-    default: return column[`${part}_title`];
-  }
-}
+const referenceOf = (column, part = "field") => column?.[part === "title" ? "heading" : part];
 
 const domainOf = ({ values }) => values.map((value) => value ?? "none");
 const shownOf = ({ field }) => `shown_${field}`;
@@ -54,9 +45,9 @@ export function legendsOf({ color, shape }, records) {
 /** `node` with its references resolved; a channel whose field is not chosen is left out. */
 function resolved(node, chosen) {
   if (typeof node === "string") {
-    const whole = /^@([a-z]+)(?:\.([a-z]+))?$/.exec(node);
+    const whole = /^@([a-z]+)(?:\.([a-z_]+))?$/.exec(node);
     if (whole) return referenceOf(chosen[whole[1]], whole[2]);
-    return node.replace(/@([a-z]+)(?:\.([a-z]+))?/g, (text, name, part) => referenceOf(chosen[name], part) ?? "_");
+    return node.replace(/@([a-z]+)(?:\.([a-z_]+))?/g, (text, name, part) => referenceOf(chosen[name], part) ?? "_");
   }
   if (Array.isArray(node)) {
     return node.map((item) => resolved(item, chosen)).filter((item) => item !== undefined);

@@ -40,7 +40,7 @@ constexpr char kByNumberSpec[] = R"json({
     ],
     "encoding": {
       "x": {"field": "@x", "type": "quantitative", "title": "@x.title", "scale": {"type": "log", "base": 2, "nice": false},
-            "axis": {"values": "@x.values", "format": "d"}},
+            "axis": {"values": "@x.numbers", "format": "d"}},
       "y": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": true}},
       "color": {"field": "@color", "type": "nominal", "title": "@color.title"},
       "strokeDash": {"field": "@shape", "type": "nominal", "title": "@shape.title"},

@@ -13,8 +13,8 @@
 namespace assay::report {
 
 /// Something of the chart that the reader chooses. In the specification "@NAME" stands for the field of what was
-/// chosen, "@NAME.low" and "@NAME.high" for its interval, "@NAME.title" for its title with its unit, "@NAME.type" for
-/// its type; where nothing is chosen, the channel that names it is left out.
+/// chosen, "@NAME.low" and "@NAME.high" for its interval, "@NAME.title" for its title with its unit, "@NAME.numbers"
+/// for the numbers of an axis; where nothing is chosen, the channel that names it is left out.
 struct Choice {
   std::string name;
   std::string label;

@@ -10,6 +10,10 @@ namespace {
 
 constexpr char kHeatMapSpec[] = R"json({
   "params": [{"name": "picked", "value": -1}],
+  "transform": [
+    {"joinaggregate": [{"op": "max", "field": "value", "as": "most"}], "groupby": ["group"]},
+    {"calculate": "datum.value / (datum.most || 1)", "as": "share"}
+  ],
   "facet": {"field": "panel", "type": "nominal", "title": null, "sort": {"field": "panel_order"}},
   "spec": {
     "width": {"step": 50},

@@ -11,7 +11,15 @@ constexpr char kPredictedSpec[] = R"json({
   "params": [{"name": "picked", "value": -1}],
   "layer": [
     {
-      "transform": [{"filter": "datum.kind === 'equal'"}],
+      "transform": [
+        {"aggregate": [
+          {"op": "min", "field": "measured", "as": "a"}, {"op": "max", "field": "measured", "as": "b"},
+          {"op": "min", "field": "predicted", "as": "c"}, {"op": "max", "field": "predicted", "as": "d"}
+        ]},
+        {"calculate": "[min(datum.a, datum.c), max(datum.b, datum.d)]", "as": "measured"},
+        {"flatten": ["measured"]},
+        {"calculate": "datum.measured", "as": "predicted"}
+      ],
       "mark": {"type": "line", "strokeDash": [5, 4]},
       "encoding": {"color": {"value": "var(--rule)"}}
     },
@@ -21,7 +29,6 @@ constexpr char kPredictedSpec[] = R"json({
       "encoding": {"x": {"field": "measured_low"}, "x2": {"field": "measured_high"}}
     },
     {
-      "transform": [{"filter": "datum.kind !== 'equal'"}],
       "mark": {"type": "point", "filled": true, "opacity": 0.8},
       "encoding": {
         "size": {"condition": {"test": "datum.i === picked", "value": 200}, "value": 55},
@@ -30,8 +37,8 @@ constexpr char kPredictedSpec[] = R"json({
     }
   ],
   "encoding": {
-    "x": {"field": "measured", "type": "quantitative", "title": "@what.measured"},
-    "y": {"field": "predicted", "type": "quantitative", "title": "@what.predicted"},
+    "x": {"field": "measured", "type": "quantitative", "title": "@what.measured_title"},
+    "y": {"field": "predicted", "type": "quantitative", "title": "@what.predicted_title"},
     "color": {"field": "@color", "type": "nominal", "title": "@color.title"}
   }
 })json";

@@ -29,7 +29,7 @@ constexpr char kSpeedupSpec[] = R"json({
       }
     ],
     "encoding": {
-      "x": {"field": "@x", "type": "quantitative", "title": "@x.title", "axis": {"values": "@x.values", "format": "d"}},
+      "x": {"field": "@x", "type": "quantitative", "title": "@x.title", "axis": {"values": "@x.numbers", "format": "d"}},
       "y": {"field": "#", "type": "quantitative", "title": "##", "scale": {"zero": true}},
       "color": {"field": "@color", "type": "nominal", "title": "@color.title"}
     }

@@ -95,12 +95,13 @@ json StepTimePrediction(const ReportContent& content) {
   for (const Foretold& foretold : ForetellByOthers(content.results, content.lines, content.metrics)) {
     predicted[foretold.point->index] = Rounded(foretold.step_seconds);
   }
-  json told = {{"title", "Step time, from the other batch sizes"},
-               {"text",
-                "Each point by the line through the other batch sizes of its series, so that it never foretells itself."},
-               {"unit", step->unit},
-               {"target", step->property},
-               {"basis", EstimateColumns(measured)["basis"]}};
+  json told = {
+      {"title", "Step time, from the other batch sizes"},
+      {"text",
+       "Each point by the line through the other batch sizes of its series, so that it never foretells itself."},
+      {"unit", step->unit},
+      {"target", step->property},
+      {"basis", EstimateColumns(measured)["basis"]}};
   return PredictionJson(std::move(told), measured, std::move(predicted));
 }
 

@@ -99,8 +99,9 @@ std::vector<std::string_view> FiguresOf(std::span<const std::string> series) {
   std::vector<std::string_view> figures;
   std::ranges::transform(series, std::back_inserter(figures), &FigureOf);
   const auto is_of_rank = [](std::string_view name) { return experiment::RankOf(name).has_value(); };
-  const bool has_ranks = std::ranges::count_if(
-                             series, [&](const auto& name) { return FigureOf(name) == kStepTime && is_of_rank(name); }) > 1;
+  const bool has_ranks = std::ranges::count_if(series, [&](const auto& name) {
+                           return FigureOf(name) == kStepTime && is_of_rank(name);
+                         }) > 1;
   for (size_t i = 0; i < figures.size(); ++i) {
     if (figures[i] == kStepTime && is_of_rank(series[i]) != has_ranks) {
       figures[i] = {};

@@ -1,3 +1,4 @@
+#include "report/fields.h"
 #include "report/model/parts.h"
 
 namespace assay::report {
@@ -12,6 +13,32 @@ json ComparisonJson(const Comparison& comparison) {
           {"together", comparison.together}};
 }
 
+/// Where the page shows the configurations that a finding tells of: a view and what its address says.
+json LinkOf(const ReportContent& content, const Finding& finding) {
+  const auto side = [](const space::Value& value) {
+    const json side = ValueJson(value);
+    return side.is_null() ? json("none") : side;
+  };
+  const auto run = [&](size_t at) { return content.results.configurations()[at].runs.front()->uid; };
+  if (finding.comparison) {
+    return {{"view", "compare"},
+            {"by", AxisField(finding.comparison->property)},
+            {"a", side(finding.comparison->from)},
+            {"b", side(finding.comparison->to)}};
+  }
+  switch (finding.configurations.size()) {
+    case 0:
+      return nullptr;
+    case 1:
+      return {{"view", "run"}, {"run", run(finding.configurations[0])}};
+    default:
+      return {{"view", "compare"},
+              {"by", "run"},
+              {"a", run(finding.configurations[1])},
+              {"b", run(finding.configurations[0])}};
+  }
+}
+
 }  // namespace
 
 json FindingsPart(const ReportContent& content) {
@@ -22,6 +49,7 @@ json FindingsPart(const ReportContent& content) {
                     {"detail", finding.detail},
                     {"comparison", finding.comparison ? ComparisonJson(*finding.comparison) : json()},
                     {"configurations", finding.configurations},
+                    {"link", LinkOf(content, finding)},
                     {"p", finding.p_value ? Rounded(*finding.p_value) : json()},
                     {"adjusted_p", finding.adjusted_p_value ? Rounded(*finding.adjusted_p_value) : json()}});
   }

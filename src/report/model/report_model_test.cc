@@ -148,6 +148,9 @@ TEST(ReportModelTest, FindingsHaveTheirStrengthAndBothProbabilities) {
   const auto compared = std::ranges::find_if(findings.at("list"),
                                              [](const json& finding) { return !finding.at("comparison").is_null(); });
   ASSERT_NE(compared, findings.at("list").end());
+  EXPECT_EQ(first.at("link").at("by"), "run");
+  EXPECT_EQ(compared->at("link").at("by"), "a_" + compared->at("comparison").at("axis").get<std::string>());
+  EXPECT_EQ(compared->at("link").at("b"), compared->at("comparison").at("to"));
   EXPECT_LE(compared->at("p").get<double>(), compared->at("adjusted_p").get<double>());
 }
 

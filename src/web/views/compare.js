@@ -12,14 +12,11 @@ const MOST_PAIRS = 30;
 /** Pairs of valid configurations that differ in `axis` alone, in what always changes with it, and in nothing else. */
 function matchedPairs(report, rows, axis, a, b) {
   const [from, to] = [axis.texts.indexOf(a), axis.texts.indexOf(b)];
-  const only = (code, other) => {
-    const codes = new Set(other.codes.filter((_, i) => axis.codes[i] === code));
-    return codes.size === 1 ? [...codes][0] : null;
-  };
+  const codesAt = (code, other) => new Set(other.codes.filter((_, i) => axis.codes[i] === code));
   const others = report.axes.filter((other) => other !== axis);
   const together = others.filter((other) => {
-    const [x, y] = [only(from, other), only(to, other)];
-    return x !== null && y !== null && x !== y;
+    const [x, y] = [codesAt(from, other), codesAt(to, other)];
+    return x.size === 1 && y.size === 1 && x.isDisjointFrom(y);
   });
   const rest = others.filter((other) => !together.includes(other));
   const place = (i) => rest.map((other) => other.codes[i]).join();

@@ -7,30 +7,18 @@ import { state } from "../state.js";
 
 const FIRST_FINDINGS = 6;
 
-/** Where the configurations that a finding tells of are to be seen. */
-function linkOf(report, { comparison, configurations: [first, second] }) {
-  if (comparison) {
-    const axis = report.axes.find(({ name }) => name === comparison.axis);
-    const [a, b] = [comparison.from, comparison.to].map((value) => String(value ?? "none"));
-    return state.link("compare", { by: axis.field, a, b });
-  }
-  if (first === undefined) return null;
-  return second === undefined ? state.link("run", { run: report.uid(first) })
-    : state.link("compare", { by: "run", a: report.uid(second), b: report.uid(first) });
-}
-
-function findingItem(report, finding) {
-  const { headline, detail, strength, p, adjusted_p: adjusted } = finding;
-  const href = linkOf(report, finding);
+function findingItem(finding) {
+  const { headline, detail, strength, p, adjusted_p: adjusted, link } = finding;
+  const { view, ...where } = link ?? {};
   return h("li", {}, strengthBadge(strength),
     h("div", {}, h("p.headline", {}, headline), detail && h("p.sub", {}, detail)),
     h("div.side", {}, adjusted !== null && h("span.p", { title: `by itself ${probability(p)}` }, probability(adjusted)),
-      href && h("a", { href, "aria-label": `show: ${headline}` }, "show")));
+      link && h("a", { href: state.link(view, where), "aria-label": `show: ${headline}` }, "show")));
 }
 
 function findings(report) {
   const { list, comparisons } = report.model.findings;
-  const items = list.map((finding) => findingItem(report, finding));
+  const items = list.map(findingItem);
   const [first, rest] = [items.slice(0, FIRST_FINDINGS), items.slice(FIRST_FINDINGS)];
   const none = report.count === 0 ? "Nothing has been measured yet." : "No value that this page knows how to compare.";
   const corrected = `${comparisons} comparisons were looked at; `

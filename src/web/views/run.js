@@ -12,6 +12,7 @@ import { useDetails } from "./details.js";
 
 const MOST_OPTIONS = 400;
 const MOST_SIBLINGS = 8;
+
 /** What the figures of these series are made of. */
 const figuresOf = (series, figures) => figures.flatMap(({ id, scale, text, ...figure }) => {
   const drawn = Object.values(series).filter((one) => one.figure === id);

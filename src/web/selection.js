@@ -1,0 +1,64 @@
+// The rows that the filter of the address keeps.
+
+import { readable, STATES } from "./format.js";
+import { state } from "./state.js";
+
+// Values may hold commas.
+export const joinList = (texts) => texts.map(encodeURIComponent).join(",");
+export const splitList = (text) => (text === "" ? [] : text.split(",")).map((part) => {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+});
+
+/** The filter as parts {key, text, keeps(i)}: values of an axis, a range of a column, the states, words. */
+export function filterOf(report) {
+  const parts = [];
+  const column = (key) => report.columns.get(key.slice(2));
+  for (const [key, axis] of state.keys("f.").map((key) => [key, column(key)])) {
+    if (!axis?.texts) continue;
+    const wanted = splitList(state.get(key));
+    const keeps = axis.texts.map((text) => wanted.includes(text));
+    parts.push({ key, text: `${axis.label}: ${wanted.join(", ")}`, keeps: (i) => keeps[axis.codes[i]] === true });
+  }
+  for (const [key, number] of state.keys("r.").map((key) => [key, column(key)])) {
+    const [low, high] = state.get(key).split("..").map(Number);
+    if (!number || !Number.isFinite(low) || !Number.isFinite(high)) continue;
+    const keeps = (i) => number.value(i) !== null && number.value(i) >= low && number.value(i) <= high;
+    parts.push({ key, text: `${number.heading}: ${readable(low)} to ${readable(high)}`, keeps });
+  }
+  const states = splitList(state.get("s"));
+  const names = states.map((name) => STATES[name] ?? name).join(", ");
+  if (names) parts.push({ key: "s", text: names, keeps: (i) => states.includes(report.state[i]) });
+  const words = state.get("q").toLowerCase().split(/\s+/).filter(Boolean);
+  const isIn = (i) => (word) => report.lower[i].includes(word) || report.state[i].includes(word);
+  if (words.length) parts.push({ key: "q", text: `“${state.get("q")}”`, keeps: (i) => words.every(isIn(i)) });
+  return parts;
+}
+
+/**
+ * The rows that a filter keeps, and how many it would keep of each value of an axis or state, by the filter's key, if
+ * it were not filtered by: counts of a value are those of a click on it.
+ */
+export function select(report, filter) {
+  const rows = [];
+  const facets = [["s", report.state], ...report.axes.map(({ field, codes }) => [`f.${field}`, codes])];
+  const counts = Object.fromEntries(facets.map(([key]) => [key, {}]));
+  for (let i = 0; i < report.count; ++i) {
+    const failed = filter.filter(({ keeps }) => !keeps(i));
+    if (failed.length === 0) rows.push(i);
+    if (failed.length > 1) continue;
+    for (const [key, codes] of facets) {
+      if ((failed[0]?.key ?? key) === key) counts[key][codes[i]] = (counts[key][codes[i]] ?? 0) + 1;
+    }
+  }
+  return { rows, counts };
+}
+
+/** The rows without the parts of the filter that brush over `fields`; null where none does. */
+export function selectWithout(report, filter, fields) {
+  const rest = filter.filter(({ key }) => !fields.some((field) => key === `r.${field}`));
+  return rest.length === filter.length ? null : select(report, rest).rows;
+}
