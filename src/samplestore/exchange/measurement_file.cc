@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "samplestore/exchange/csv_file.h"
 #include "samplestore/exchange/json_lines.h"
 #include "samplestore/exchange/parquet_file.h"
@@ -31,8 +32,9 @@ std::vector<std::string> FileFormatNames() {
 }
 
 Result<const FileFormat*> FindFileFormat(std::string_view name, std::string_view path) {
+  const std::string lower = Lower(path);
   const auto* found = std::ranges::find_if(kFormats, [&](const FileFormat& format) {
-    return name.empty() ? !format.ending.empty() && path.ends_with(format.ending) : format.name == name;
+    return name.empty() ? !format.ending.empty() && lower.ends_with(format.ending) : format.name == name;
   });
   if (found != std::end(kFormats)) {
     return found;

@@ -190,6 +190,7 @@ TEST_F(MeasurementFileTest, ACsvCellThatIsNoJsonIsNamed) {
 
 TEST(FileFormatTest, IsChosenByTheEndingOfAName) {
   EXPECT_EQ((*FindFileFormat("", "a/b.csv"))->name, "csv");
+  EXPECT_EQ((*FindFileFormat("", "a/B.CSV"))->name, "csv");
   EXPECT_EQ((*FindFileFormat("", "a/b"))->name, "jsonl");
   EXPECT_EQ((*FindFileFormat("csv", "a/b.jsonl"))->name, "csv");
   EXPECT_THAT(FindFileFormat("xls", "a").status().message(), HasSubstr("expected jsonl, csv"));
