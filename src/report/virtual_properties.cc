@@ -34,13 +34,13 @@ constexpr Aggregation kAggregations[] = {
     {"max", [](Values values) { return *std::ranges::max_element(values); }},
 };
 
-/// The numbers of each target, of the runs that have it.
+/// The numbers of each target, of the runs that have it. That a run is valid is none, however it is written.
 std::map<std::string, std::vector<double>> NumbersOf(std::span<const Measurement* const> runs) {
   std::map<std::string, std::vector<double>> numbers;
   for (const Measurement* run : runs) {
     for (const auto& [target, value] : run->properties) {
       const std::optional<double> number = NumberOf(*run, target);
-      if (number && !std::holds_alternative<bool>(value)) {
+      if (number && !std::holds_alternative<bool>(value) && target != "is_valid") {
         numbers[target].push_back(*number);
       }
     }

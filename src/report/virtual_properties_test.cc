@@ -30,7 +30,7 @@ std::vector<Measurement> Runs(const std::vector<double>& values) {
   for (const double value : values) {
     Measurement run = MakeValid({});
     run.uid = std::to_string(runs.size());
-    run.properties = {{"train_tokens_per_second", value}, {"is_valid", true}, {"note", "text"}};
+    run.properties = {{"train_tokens_per_second", value}, {"is_valid", int64_t{1}}, {"works", true}, {"note", "text"}};
     run.units = {{"train_tokens_per_second", "tokens/s"}};
     runs.push_back(run);
   }
