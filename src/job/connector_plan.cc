@@ -1,6 +1,9 @@
 #include "job/connector_plan.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "job/plan_fields.h"
 
@@ -21,6 +24,8 @@ void VisitConnectorFields(Plan& plan, const Visitor& visit) {
   visit("rows_digest", plan.rows_digest);
   visit("uri", plan.uri);
   visit("work_dir", plan.work_dir);
+  visit("step", plan.step);
+  visit("step_began_seconds", plan.step_began_seconds);
   visit("compression", plan.compression);
   visit("shard_bytes", plan.shard_bytes);
   visit("cache_bytes", plan.cache_bytes);
@@ -46,6 +51,11 @@ Status CheckConnectorPlan(const ConnectorPlan& plan) {
   if (plan.number_ranks != 1) {
     return Status::Unsupported("number_ranks is " + std::to_string(plan.number_ranks) +
                                ": a connector test is of one rank");
+  }
+  if (!plan.step.empty() &&
+      (std::ranges::find(kStepsOfTheirOwn, std::string_view(plan.step)) == std::end(kStepsOfTheirOwn) ||
+       plan.work_dir.empty())) {
+    return Status::InvalidArgument("step must be one that has a process of its own, and work_dir the test's folder");
   }
   // Two checkpoints at least: the resumed run goes on from the last but one.
   if (plan.save_every < 1 || plan.max_steps < 2 * plan.save_every) {

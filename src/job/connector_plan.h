@@ -19,6 +19,10 @@ namespace assay::job {
 /// steps into uri/run/), resume (the same without its last checkpoint, as if it had been lost before that stood),
 /// fine_tune_local (the same plan, data and checkpoints in folders) and fine_tune_again (as fine_tune, into uri/again/:
 /// what the machine drifts by stands between the two). What it wrote below `uri` it removes, whatever it ends by.
+///
+/// Each of kStepsOfTheirOwn has a process of its own, as a library's has and as what goes on after a crash has: nothing
+/// of another step is warm in it. It is started as the worker was, by the same plan with `step`, and its events are the
+/// worker's.
 struct ConnectorPlan : TunePlan {
   static constexpr int kSchema = 1;
 
@@ -29,6 +33,8 @@ struct ConnectorPlan : TunePlan {
   int64_t rows_digest = 0;         ///< of the same: row_digest.h
   std::string uri;                 ///< a folder or a bucket's prefix, without '/' at its end
   std::string work_dir;            ///< a folder for what is local; empty: a temporary one
+  std::string step;                ///< this one alone, of a test whose process made what it reads; empty: the test
+  double step_began_seconds = 0;   ///< on the monotonic clock, when the process of `step` was started
   std::string compression;         ///< of optimise_compressed, whole shards: "zstd"
   int64_t shard_bytes = 64 << 20;  ///< of a shard, uncompressed, at most
   int64_t cache_bytes = 0;         ///< of shards on disk while they are streamed, a cold cache for each step; 0: none
@@ -40,6 +46,10 @@ struct ConnectorPlan : TunePlan {
   double thousand_writes_usd = 0;
   double gigabyte_month_usd = 0;
 };
+
+/// Steps that read a data set.
+inline constexpr const char* kStepsOfTheirOwn[] = {"stream", "stream_compressed", "fine_tune",
+                                                   "resume", "fine_tune_local",   "fine_tune_again"};
 
 /// What decides whether a plan can be carried out apart from its place. One line.
 Status CheckConnectorPlan(const ConnectorPlan& plan);

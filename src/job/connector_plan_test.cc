@@ -51,6 +51,9 @@ TEST(ConnectorPlanTest, SaysWhatCannotBe) {
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.max_steps = 7; }), HasSubstr("two of them at least"));
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.workers = 0; }), HasSubstr("1 or more"));
   EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.convert_workers = 0; }), HasSubstr("1 or more"));
+  EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.step = "resume"; }), HasSubstr("the test's folder"));
+  EXPECT_THAT(refusal([](ConnectorPlan& plan) { plan.step = plan.work_dir = "count"; }), HasSubstr("step must be"));
+  EXPECT_EQ(refusal([](ConnectorPlan& plan) { plan.step = plan.work_dir = "resume"; }), "");
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ constexpr const char* NameOf(const ConnectorStep*) {
 template <typename E, typename Visitor, EnableFor<E, ConnectorStep> = 0>
 void VisitFields(E& event, const Visitor& visit) {
   visit("step", event.step);
+  visit("start_seconds", event.start_seconds);
   visit("seconds", event.seconds);
   visit("cpu_seconds", event.cpu_seconds);
   visit("samples", event.samples);

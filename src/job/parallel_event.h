@@ -54,8 +54,8 @@ struct DataUse {
   int64_t used_bytes = 0;   ///< of these, as shards hold them
   int64_t asked_bytes = 0;  ///< by reads of the store, of the index too; 0 of local files, which are mapped; likewise:
   int64_t received_bytes = 0;  ///< in the answers, those of requests that were sent again among them
-  int64_t requests = 0;
-  int64_t retries = 0;  ///< of these, sent again
+  int64_t requests = 0;        ///< that the store answered, its own failures apart
+  int64_t retries = 0;         ///< that were sent again
   int64_t fetched_shards = 0;
   int64_t cached_shards = 0;  ///< that came out of the cache
   int64_t unkept_shards = 0;  ///< that the cache could not take

@@ -1,5 +1,6 @@
 """The connector test as an experiment, run for real: by this program, and by the libraries that it is held against."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -7,7 +8,6 @@ import re
 import signal
 import subprocess
 import time
-import urllib.request
 
 import apart
 import pytest
@@ -19,6 +19,9 @@ EXPERIMENT = "connector_finetune_benchmark-v1.0.0"
 ROWS = 24
 STEPS = "optimise optimise_compressed count size stream stream_compressed fine_tune resume".split()
 STEPS += ["fine_tune_local", "fine_tune_again"]
+#: When something first came of a step that a process of its own made.
+FIRSTS = {"stream": "first_batch_seconds", "fine_tune": "time_to_first_step", "resume": "resumed_time_to_first_step"}
+FIRSTS |= {"fine_tune_local": "local_time_to_first_step"}
 PEERS = pathlib.Path(__file__).parent / "apart" / "connector_peers.py"
 WORKER = pathlib.Path(__file__).parents[2] / "share" / "peers" / "connector-worker"
 POINT = {
@@ -72,28 +75,55 @@ class Experiment:
         return subprocess.run(listed, env=self.client.environment, capture_output=True, text=True).stdout
 
 
+def reached(url):
+    """By the variables that all libraries know, which this program knows too."""
+    keys = {"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
+    place = {"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": url}
+    return keys | place | {"S3_ENDPOINT_URL": url, "NO_PROXY": "127.0.0.1", "CUDA_VISIBLE_DEVICES": ""}
+
+
 @pytest.fixture
 def bench(serve, tmp_path):
-    """Reached by the variables that all libraries know, which this program knows too."""
     server = serve("--root", "memory", "--bucket", "test")
-    keys = {"AWS_ACCESS_KEY_ID": "AKIATEST", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true"}
-    place = {"AWS_REGION": "us-east-1", "AWS_DEFAULT_REGION": "us-east-1", "AWS_ENDPOINT_URL": server.url}
-    place |= {"S3_ENDPOINT_URL": server.url, "NO_PROXY": "127.0.0.1", "CUDA_VISIBLE_DEVICES": ""}
-    return Experiment(Cli(tmp_path, keys | place | {"TMPDIR": str(tmp_path)}), tmp_path)
+    return Experiment(Cli(tmp_path, reached(server.url) | {"TMPDIR": str(tmp_path)}), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """What parts of the libraries' side answer, by their names: one process is asked, which loads libraries once."""
+    folder = tmp_path_factory.mktemp("parts")
+    (folder / "from" / "deep").mkdir(parents=True)
+    (folder / "from" / "a").write_text("1")
+    (folder / "from" / "deep" / "b").write_text("22")
+    server = served.Server("--root", "memory", "--bucket", "test")
+    place = {"uri": "s3://test/peers", "folder": str(folder), "environment": reached(server.url)}
+    questions = [
+        {"ask": "rows_over_nothing"},
+        {"ask": "epochs_of_files", "names": [f"{name}.jsonl" for name in "abcd"]},
+        place | {"ask": "clients_of_fsspec"},
+        place | {"ask": "clients_of_streaming"},
+        {"ask": "waits_of_a_resume", "folder": str(folder)},
+    ]
+    try:
+        answers = apart.answer(PEERS, questions, folder)
+    finally:
+        server.stop()
+    return {question["ask"]: answer for question, answer in zip(questions, answers, strict=True)}
 
 
 def check(values):
     assert all(values[f"{step}_seconds"] > 0 for step in STEPS)
     assert values["rows"] == ROWS and values["total_bytes"] > 0
-    assert values["stream_samples_per_second"] > 0 and values["first_sample_seconds"] > 0
+    assert values["stream_samples_per_second"] > 0 and values["first_batch_seconds"] > 0
     assert values["stream_compressed_samples_per_second"] > 0
     assert values["real_tokens_per_second"] > 0 and values["local_real_tokens_per_second"] > 0
     assert values["checkpoints"] == 2 and values["checkpoint_bytes"] > 0
     assert values["checkpoint_remote_seconds"] > 0 and values["checkpoint_local_seconds"] > 0
     assert values["real_tokens_per_second"] < values["real_tokens_per_second_without_checkpoints"]
     assert "bucket_cost_percent" in values
-    assert 0 < values["time_to_first_step"] < values["fine_tune_seconds"]
-    assert 0 < values["resumed_time_to_first_step"] < values["resume_seconds"]
+    for step, first in FIRSTS.items():
+        start = values[f"{step}_start_seconds"]
+        assert 0 < start < values[first] < start + values[f"{step}_seconds"]
 
 
 @pytest.mark.parametrize("connector", ["assay", "assay-copy"])
@@ -120,13 +150,13 @@ OTHERS = {
     "litdata": "litdata",
     "s3torchconnector": "s3torchconnector",
 }
+#: One object, as by default: of a loader's processes one has none. Of the others several.
+ONE_OBJECT = "s3torchconnector"
 
 
 @pytest.mark.parametrize("connector", OTHERS)
 def test_others_in_a_bucket(bench, connector):
-    # Several objects to share out between the loader's processes; of the two that share out files one has one object, as
-    # by default.
-    shard_size = "64MiB" if connector == "s3torchconnector" else 600
+    shard_size = "64MiB" if connector == ONE_OBJECT else 600
     measurement = bench.measurement(connector, "s3://test/here", shard_size=shard_size)
     values, libraries = measurement["properties"], measurement["provenance"]["libraries"]
     check(values)
@@ -138,8 +168,7 @@ def test_others_in_a_bucket(bench, connector):
         assert values["sent_bytes"] > values["total_bytes"]
     else:
         assert "read_requests" not in values
-    # Of fewer objects than processes one has none.
-    assert (values["objects"] == 2) == (shard_size == "64MiB")
+    assert (values["objects"] == 2) == (connector == ONE_OBJECT)
     assert values["loss_difference"] == 0
     assert bench.below("s3://test/here") == ""
 
@@ -166,13 +195,37 @@ def test_nothing_stays_of_a_test_that_is_ended(bench, tmp_path, connector):
     assert list(tmp_path.glob("assay-connector*")) == []
 
 
-def test_a_loader_process_without_files_has_no_rows(tmp_path):
-    assert apart.answer(PEERS, {"ask": "rows_over_nothing"}, tmp_path) == [0, 1]
+def process_of(plan):
+    """That which carries out the plan of that name below a folder, or none."""
+    for command in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if command.read_bytes().endswith(f"/{plan}\0".encode()):
+                return int(command.parent.name)
+    return None
 
 
-def test_passes_over_files_have_all_rows_in_another_order(tmp_path):
-    question = {"ask": "epochs_of_files", "names": [f"{name}.jsonl" for name in "abcd"]}
-    first, second, again, alone = apart.answer(PEERS, question, tmp_path)
+def test_a_killed_step_ends_the_test(bench, tmp_path):
+    command = bench.command("assay", "s3://test/here", max_steps=100000)
+    process = subprocess.Popen(
+        command, env=bench.client.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    plans = []
+    wait_for(lambda: plans.extend(tmp_path.glob("assay-connector*/fine_tune.json")) or plans, process)
+    plan = f"{plans[0].parent.name}/fine_tune.json"
+    wait_for(lambda: process_of(plan), process)
+    os.kill(process_of(plan), signal.SIGKILL)
+    told = b"".join(process.communicate(timeout=300)).decode()
+    assert process.returncode != 0 and "killed by signal 9" in told, told
+    assert bench.below("s3://test/here") == ""
+    assert list(tmp_path.glob("assay-connector*")) == []
+
+
+def test_a_loader_process_without_files_has_no_rows(parts):
+    assert parts["rows_over_nothing"] == [0, 1]
+
+
+def test_passes_over_files_have_all_rows_in_another_order(parts):
+    first, second, again, alone = parts["epochs_of_files"]
     whole = sorted(f"{name}{number}" for name in "abcd" for number in range(5))
     assert second == again
     for rows in zip(first, second, strict=True):
@@ -182,22 +235,19 @@ def test_passes_over_files_have_all_rows_in_another_order(tmp_path):
     assert sorted(alone[0]) == whole
 
 
-def test_steps_behind_a_resume_tell_how_long_they_waited(tmp_path):
-    whole, resumed = apart.answer(PEERS, {"ask": "waits_of_a_resume", "folder": str(tmp_path)}, tmp_path)
+def test_steps_behind_a_resume_tell_how_long_they_waited(parts):
+    whole, resumed = parts["waits_of_a_resume"]
     assert whole == [[step, True] for step in (1, 2, 3, 4)]
     assert resumed == [[step, True] for step in (3, 4)]
 
 
-def test_processes_of_a_loader_share_no_connection_of_streaming(bench, tmp_path):
-    question = {"ask": "clients_of_streaming", "uri": "s3://test/peers", "folder": str(tmp_path)}
-    answer = apart.answer(PEERS, question | {"environment": bench.client.environment}, tmp_path)
-    assert answer == [[True], 3]
+def test_processes_of_a_loader_share_no_connection_of_streaming(parts):
+    assert parts["clients_of_streaming"] == [[True], 3]
 
 
-def billed(bench):
+def billed(metrics):
     """What the store has answered, as it would be billed."""
-    with urllib.request.urlopen(bench.client.environment["AWS_ENDPOINT_URL"] + "/metrics") as answer:
-        found = re.findall(r'assay_object_requests_total\{operation="(\w+)"[^}]*\} (\d+)', answer.read().decode())
+    found = re.findall(r'assay_object_requests_total\{operation="(\w+)"[^}]*\} (\d+)', metrics)
 
     def of(*kinds):
         return sum(int(count) for operation, count in found if operation.startswith(kinds))
@@ -205,20 +255,16 @@ def billed(bench):
     return {"read_requests": of("Get", "Head"), "write_requests": of("") - of("Get", "Head", "Delete")}
 
 
-def test_fsspec_has_one_client_for_all_calls(bench, tmp_path):
-    (tmp_path / "from" / "deep").mkdir(parents=True)
-    (tmp_path / "from" / "a").write_text("1")
-    (tmp_path / "from" / "deep" / "b").write_text("22")
-    question = {"ask": "clients_of_fsspec", "uri": "s3://test/peers", "folder": str(tmp_path)}
-    answer = apart.answer(PEERS, question | {"environment": bench.client.environment}, tmp_path)
+def test_fsspec_has_one_client_for_all_calls(parts):
+    answer = parts["clients_of_fsspec"]
     assert answer["made"] == 1
-    assert answer["counted"] == answer["counted"] | billed(bench)
+    assert answer["counted"] == answer["counted"] | billed(answer["metrics"])
     assert answer["found"] == {"one-0": 1, "one-1": 1, "one-2": 1, "folder/a": 1, "folder/deep/b": 2}
     assert answer["left"] == {} and answer["back"] == {"a": "1", "deep/b": "22"}
 
 
 def test_a_library_without_the_gpu_trains_nothing(tmp_path):
-    plan = {"connector": "fsspec", "uri": str(tmp_path), "fine_tune": {"device": "cuda", "threads": 1}}
+    plan = {"connector": "fsspec", "step": "", "uri": str(tmp_path), "fine_tune": {"device": "cuda", "threads": 1}}
     (tmp_path / "plan.json").write_text(json.dumps(plan))
     environment = os.environ | {"CUDA_VISIBLE_DEVICES": "", "TMPDIR": str(tmp_path)}
     command = [WORKER, "--plan", tmp_path / "plan.json"]

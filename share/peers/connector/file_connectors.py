@@ -4,7 +4,6 @@ fsspec (s3fs for buckets) as ocifs and gcsfs are used, and s3torchconnector with
 """
 
 import gzip
-import io
 import json
 import os
 import random
@@ -111,8 +110,6 @@ class Fsspec(Files):
 
     def files(self, uri):
         system = self.system(uri)
-        if not system.exists(uri):
-            return {}
         root = system._strip_protocol(uri).rstrip("/") + "/"
         return {name.removeprefix(root): about["size"] for name, about in system.find(uri, detail=True).items()}
 
@@ -133,13 +130,17 @@ class Fsspec(Files):
 
 
 class S3TorchConnector(Files, FilePlaces):
-    """Its listing and its removal are boto3's: it has none."""
+    """Its listing and its removal are boto3's: it has none. One S3Checkpoint and one data set, whose clients, with their
+    connections, the library keeps in each process."""
 
     def __init__(self, plan, folder):
         import places
+        from s3torchconnector import S3Checkpoint
 
         super().__init__(plan, folder)
-        self.region, self.endpoint, self.config = places.s3_settings()
+        region, endpoint, config = places.s3_settings()
+        self.settings = {"region": region, "endpoint": endpoint, "s3client_config": config}
+        self.checkpoint = S3Checkpoint(**self.settings)
 
     def files(self, uri):
         return FilePlaces.files(self, uri)
@@ -148,14 +149,16 @@ class S3TorchConnector(Files, FilePlaces):
         return Fsspec(self.plan, self.folder)
 
     def put(self, uri, data):
-        from s3torchconnector import S3Checkpoint
-
-        checkpoint = S3Checkpoint(region=self.region, endpoint=self.endpoint, s3client_config=self.config)
-        with checkpoint.writer(uri) as writer:
+        with self.checkpoint.writer(uri) as writer:
             writer.write(data)
 
     def get(self, uri):
+        return bytes(self.checkpoint.reader(uri).read())
+
+    def samples(self, uri, cache):
         from s3torchconnector import S3MapDataset
 
-        settings = {"region": self.region, "endpoint": self.endpoint, "s3client_config": self.config}
-        return io.BytesIO(S3MapDataset.from_objects([uri], **settings)[0].read()).getvalue()
+        names = [f"{uri}/{name}" for name in self.files(uri)]
+        objects = S3MapDataset.from_objects(names, **self.settings)
+        place = {name: at for at, name in enumerate(names)}
+        return WholeFiles(names, lambda name: bytes(objects[place[name]].read()), self.plan["fine_tune"]["seed"])

@@ -1,7 +1,26 @@
 """Files below a folder or a prefix of S3, by boto3: what a connector does that has nothing of its own for them."""
 
+import concurrent.futures
+import functools
 import os
 import shutil
+
+#: Objects that are moved side by side, as boto3's own connections to a store are; and those of one removal.
+AT_ONCE, MOST_REMOVED = 8, 1000
+
+
+@functools.cache
+def client_of(_):
+    """One for all calls of a process, by its number, with its connections: no fork shares them."""
+    import boto3
+
+    return boto3.client("s3")
+
+
+def side_by_side(work, items):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as threads:
+        for _ in threads.map(work, items):
+            pass
 
 
 def is_bucket(uri):
@@ -16,9 +35,7 @@ def below(folder):
 
 class FilePlaces:
     def client(self):
-        import boto3
-
-        return boto3.client("s3")
+        return client_of(os.getpid())
 
     def split(self, uri):
         bucket, key = uri.removeprefix("s3://").split("/", 1)
@@ -38,8 +55,7 @@ class FilePlaces:
             shutil.copytree(folder, uri, dirs_exist_ok=True)
         else:
             (bucket, prefix), client = self.split(uri), self.client()
-            for name, path in below(folder).items():
-                client.upload_file(path, bucket, prefix + name)
+            side_by_side(lambda file: client.upload_file(file[1], bucket, prefix + file[0]), below(folder).items())
         return sum(os.path.getsize(path) for path in below(folder).values())
 
     def get_folder(self, uri, folder):
@@ -47,15 +63,19 @@ class FilePlaces:
             shutil.copytree(uri, folder, dirs_exist_ok=True)
             return
         (bucket, prefix), client = self.split(uri), self.client()
-        for name in self.files(uri):
+
+        def get(name):
             path = os.path.join(folder, name)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             client.download_file(bucket, prefix + name, path)
+
+        side_by_side(get, self.files(uri))
 
     def remove(self, uri):
         if not is_bucket(uri):
             shutil.rmtree(uri, ignore_errors=True)
             return
         (bucket, prefix), client = self.split(uri), self.client()
-        for name in self.files(uri):
-            client.delete_object(Bucket=bucket, Key=prefix + name)
+        keys = [{"Key": prefix + name} for name in self.files(uri)]
+        for begin in range(0, len(keys), MOST_REMOVED):
+            client.delete_objects(Bucket=bucket, Delete={"Objects": keys[begin : begin + MOST_REMOVED]})

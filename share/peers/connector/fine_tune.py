@@ -144,8 +144,8 @@ class FineTune:
         size = self.connector.put_folder(here, uri)
         if not is_bucket(uri):
             places.sync_folder(uri)
-        shutil.rmtree(here)
         seconds = time.monotonic() - begin
+        shutil.rmtree(here)
         of_place = {"remote_seconds": seconds} if is_bucket(uri) else {"local_seconds": seconds}
         times = {"stall_seconds": seconds, "local_seconds": 0, "remote_seconds": 0} | of_place
         self.events.write("checkpointed", step=step, uri=uri, bytes=size, **times)

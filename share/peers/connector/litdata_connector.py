@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 
-import no_torchvision  # noqa: F401
 from file_places import FilePlaces
 from litdata import StreamingDataset, optimize
 from litdata.streaming import downloader

@@ -47,6 +47,7 @@ def count(request, status, received):
 
 def begin():
     """From here on requests are counted; once a process."""
+    assert multiprocessing.get_start_method() == "fork", "processes that are not forks count for themselves"
     import aiobotocore.httpsession
     import botocore.httpsession
 

@@ -1,6 +1,7 @@
 """A connector test by another library: reads the plan and writes the events that assay-worker does.
 
-src/job/connector_plan.h says what the steps are; what each library brings are the classes of CONNECTORS.
+src/job/connector_plan.h says what the steps are, and which have a process of their own: this program by the plan with
+`step`. What each library brings are the classes of CONNECTORS.
 """
 
 import argparse
@@ -30,11 +31,13 @@ CONNECTORS = {
 #: Where checkpoints of the fine-tunes at the place go.
 FINE_TUNES = {"fine_tune": "run", "resume": "run", "fine_tune_again": "again"}
 TERMINATED = 130  # as the exit code of assay-worker
+#: The process of a step ends with so much more where it has told why.
+TOLD = 200
 #: Seconds that a step's process has to end by itself.
 LAST_SECONDS = 1
 #: Numbers of a connector_step that these libraries do not tell.
 UNKNOWN = dict.fromkeys((*request_counts.FIELDS, "wait_seconds"), -1)
-ZEROS = dict.fromkeys(("samples", "objects", "bytes", "digest", "first_seconds", "copied_bytes"), 0)
+ZEROS = dict.fromkeys(("start_seconds", "samples", "objects", "bytes", "digest", "first_seconds", "copied_bytes"), 0)
 
 
 class CannotBe(Exception):
@@ -46,7 +49,8 @@ class StepEnded(Exception):
 
     def __init__(self, step, code):
         super().__init__(f"the process of step {step} ended with {code}")
-        self.code, self.has_told = code, code in (1, 2)
+        self.has_told = code > TOLD
+        self.code = code - TOLD if self.has_told else 1
 
 
 class Terminated(BaseException):
@@ -94,14 +98,13 @@ def take_threads(plan):
 
 
 class Run:
-    def __init__(self, plan, plan_file, events, folder):
-        self.plan, self.plan_file, self.events, self.folder = plan, plan_file, events, folder
+    def __init__(self, plan, events, folder):
+        self.plan, self.events, self.folder = plan, events, folder
         self.device, self.threads = device_of(plan), take_threads(plan)
         self.uri = plan["uri"]
         module, name = CONNECTORS[plan["connector"]]
         self.connector = getattr(importlib.import_module(module), name)(plan, folder)
         self.local = self.connector.local()
-        self.tokenizer = load_tokenizer(plan["fine_tune"]["tokenizer"])
         self.counts_requests = getattr(self.connector, "SENDS_BY_BOTOCORE", False)
         if self.counts_requests:
             request_counts.begin()
@@ -143,8 +146,11 @@ class Run:
     def read(self, step):
         """A step that reads a data set, in a process of its own: nothing of another step is warm in it, and of what a
         library keeps in a process (shared memory, how processes are started) nothing stands in its way."""
-        command = [sys.executable, __file__, "--plan", self.plan_file, "--step", step, "--folder", self.folder]
-        process = subprocess.Popen(command, stdout=self.events.file)
+        of_step = {"step": step, "work_dir": self.folder, "step_began_seconds": time.monotonic()}
+        path = f"{self.folder}/{step}.json"
+        with open(path, "w") as file:
+            json.dump(self.plan | of_step, file)
+        process = subprocess.Popen([sys.executable, __file__, "--plan", path], stdout=self.events.file)
         try:
             code = process.wait()
         except BaseException:
@@ -167,8 +173,9 @@ class Run:
     def measure(self, step, work):
         begin, cpu, before = time.monotonic(), cpu_seconds(), request_counts.totals()
         told = work() or {}
-        seconds = time.monotonic() - begin
-        fields = {"step": step, "seconds": seconds, "cpu_seconds": cpu_seconds() - cpu}
+        fields = {"step": step, "seconds": time.monotonic() - begin, "cpu_seconds": cpu_seconds() - cpu}
+        if self.plan["step"]:
+            fields["start_seconds"] = begin - self.plan["step_began_seconds"]
         if self.counts_requests:
             fields |= {name: now - before[name] for name, now in request_counts.totals().items()}
         self.events.write("connector_step", **(ZEROS | UNKNOWN | told | fields))
@@ -200,8 +207,10 @@ class Run:
     def fine_tune(self, step, connector, data, checkpoints):
         from fine_tune import FineTune
 
+        tokenizer = load_tokenizer(self.plan["fine_tune"]["tokenizer"])
+
         def train():
-            rows = Rows(connector.samples(data, f"{self.folder}/cache-{step}"), self.tokenizer, self.plan["fine_tune"])
+            rows = Rows(connector.samples(data, f"{self.folder}/cache-{step}"), tokenizer, self.plan["fine_tune"])
             here = f"{self.folder}/trainer-{step}"
             FineTune(self.plan, self.events, connector, rows, here).train(checkpoints, resumes=step == "resume")
             shutil.rmtree(here, ignore_errors=True)
@@ -217,37 +226,33 @@ class Run:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", required=True)
-    parser.add_argument("--step", help="this one alone, of a test that another process makes")
-    parser.add_argument("--folder", help="of that test")
     arguments = parser.parse_args()
     with open(arguments.plan) as file:
         plan = json.load(file)
     events = Events()
     signal.signal(signal.SIGTERM, terminate)
     end_with_controller()
-    if arguments.step:
-        sys.exit(one_step(plan, arguments, events))
-    code = whole_test(plan, arguments.plan, events)
+    if plan["step"]:
+        sys.exit(one_step(plan, events))  # and libraries remove what they share with other processes
+    code = whole_test(plan, events)
     sys.stderr.flush()
     # Threads of libraries do not keep the process.
     os._exit(code)
 
 
-def one_step(plan, arguments, events):
-    def make():
-        Run(plan, arguments.plan, events, arguments.folder).make_step(arguments.step)
-
+def one_step(plan, events):
     try:
-        return ended_by(plan, events, make)
+        code = ended_by(plan, events, lambda: Run(plan, events, plan["work_dir"]).make_step(plan["step"]))
+        return code and TOLD + code
     except Terminated:  # told by the process that makes the test
         return TERMINATED
 
 
-def whole_test(plan, plan_file, events):
+def whole_test(plan, events):
     begin = time.monotonic()
     folder = tempfile.mkdtemp(prefix="assay-connector-")
     try:
-        code = ended_by(plan, events, lambda: Run(plan, plan_file, events, folder).carry_out())
+        code = ended_by(plan, events, lambda: Run(plan, events, folder).carry_out())
     except Terminated:
         events.ended("error", "interrupted by SIGTERM")
         return TERMINATED
@@ -272,7 +277,7 @@ def ended_by(plan, events, work):
     except StepEnded as error:
         if not error.has_told:
             events.ended("error", f"{connector}: {error}")
-        return error.code if error.has_told else 1
+        return error.code
     except Exception as error:
         events.ended("error", f"{connector}: " + " ".join(f"{type(error).__name__}: {error}".split()))
         return 1

@@ -69,8 +69,9 @@ job::DataUse StreamedSource::use() const {
   use.asked_bytes = counts.bytes_asked;
   use.received_bytes = counts.bytes_received;
   use.retries = counts.retries;
-  for (const auto& [method, requests] : counts.requests) {
-    use.requests += requests;
+  for (const auto& [method_and_status, requests] : counts.requests) {
+    const int status = method_and_status.second;
+    use.requests += status > 0 && status < 500 ? requests : 0;
   }
   return use;
 }

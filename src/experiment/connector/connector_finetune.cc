@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -14,6 +15,8 @@
 
 namespace assay::experiment {
 namespace {
+
+constexpr std::string_view kFileScheme = "file://";
 
 std::string SchemeOf(const std::string& uri) {
   const size_t end = uri.find("://");
@@ -39,6 +42,9 @@ Result<job::ConnectorPlan> PlanOfPoint(const space::Entity& point) {
   plan.warmup_ratio = 0;
   plan.shuffle = true;
   ASSAY_RETURN_IF_ERROR(TakeAll(ConnectorProperties(), point, plan));
+  if (plan.uri.starts_with(kFileScheme)) {
+    plan.uri.erase(0, kFileScheme.size());  // to libraries all that has a scheme is a bucket
+  }
   while (plan.uri.size() > 1 && plan.uri.ends_with('/')) {
     plan.uri.pop_back();
   }

@@ -112,6 +112,7 @@ TEST_F(ConnectorBenchmarkTest, EachPointHasAPlaceOfItsOwn) {
   EXPECT_EQ(place({}), place({}));
   EXPECT_NE(place({}), place({{"batch_size", int64_t{4}}}));
   EXPECT_NE(place({}), place({{"seed", int64_t{4}}}));
+  EXPECT_THAT(place({{"uri", std::string("file:///a/b")}}), StartsWith("/a/b/connector-benchmark/"));
 }
 
 TEST_F(ConnectorBenchmarkTest, AllConvertByOneUnlessOursIsAskedForMore) {

@@ -73,7 +73,7 @@ PublishedFigures Criteria() {
           "were written, without code of the user's. "
           "Popularity: the rank among the most downloaded packages of PyPI, {}. Trainers, stores and documentation as "
           "the libraries' own sources have them, but what is said to be tested. The last two columns are measured "
-          "here.",
+          "here, from when the process of the fine-tune was started.",
           kPopularityAsOf),
       .columns = {"connector", "to a first batch", "lines for another store", "carries", "trainers", "stores",
                   "rank on PyPI", "steps that its documentation covers", "s to the first step", "s after a resume"}};

@@ -116,6 +116,9 @@ class ConnectorValues {
   }
 
   void AddMachine() {
+    for (const char* step : job::kStepsOfTheirOwn) {
+      Set(std::string(step) + "_start_seconds", Of(step).step.start_seconds);
+    }
     const measure::SampleSeries samples = measure::FromColumns(run_.samples);
     for (const char* step : kConnectorSteps) {
       const ConnectorPart& part = Of(step);
@@ -144,9 +147,12 @@ class ConnectorValues {
     Set("optimise_compressed_mb_per_s", static_cast<double>(packed.bytes) / 1e6 / packed.seconds);
     Set("objects", Of("count").step.objects);
     Set("total_bytes", Of("size").step.bytes);
+    if (work_.gigabyte_month_usd > 0) {
+      Set("storage_usd_per_month", static_cast<double>(Of("size").step.bytes) / kGigabyte * work_.gigabyte_month_usd);
+    }
     AddPass("stream");
     AddPass("stream_compressed");
-    Set("first_sample_seconds", Of("stream").step.first_seconds);
+    Set("first_batch_seconds", Of("stream").step.start_seconds + Of("stream").step.first_seconds);
     if (const job::ConnectorStep& stream = Of("stream").step; stream.wait_seconds >= 0) {
       Set("stream_stall_fraction", stream.wait_seconds / stream.seconds);
     }
@@ -179,7 +185,7 @@ class ConnectorValues {
     for (const auto& [name, step] : {std::pair("time_to_first_step", "fine_tune"),
                                      {"resumed_time_to_first_step", "resume"},
                                      {"local_time_to_first_step", "fine_tune_local"}}) {
-      Set(name, std::max(0.0, Of(step).first_step_s - Of(step).begin_s()));
+      Set(name, Of(step).step.start_seconds + std::max(0.0, Of(step).first_step_s - Of(step).begin_s()));
     }
     AddBucketCost();
   }
@@ -256,9 +262,6 @@ class ConnectorValues {
     if (work_.thousand_reads_usd > 0 || work_.thousand_writes_usd > 0) {
       Set("requests_usd", static_cast<double>(sum.read_requests) / 1000 * work_.thousand_reads_usd +
                               static_cast<double>(sum.write_requests) / 1000 * work_.thousand_writes_usd);
-    }
-    if (work_.gigabyte_month_usd > 0) {
-      Set("storage_usd_per_month", static_cast<double>(Of("size").step.bytes) / kGigabyte * work_.gigabyte_month_usd);
     }
     AddDataUse(Of("fine_tune"));
   }

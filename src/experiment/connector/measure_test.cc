@@ -55,11 +55,13 @@ job::RunRecord AllSteps(const RunPlan& run) {
     }
     now += 1;
     tell(now, job::ConnectorStep{.step = step,
+                                 .start_seconds = step.starts_with("stream") || step == "resume" ? 3.0 : 0.0,
                                  .seconds = 1,
                                  .samples = 10,
                                  .objects = 7,
                                  .bytes = 2000000,
                                  .digest = step.starts_with("stream") ? 77 : 0,
+                                 .first_seconds = 0.25,
                                  .wait_seconds = 0.5,
                                  .read_requests = 1000,
                                  .write_requests = 100});
@@ -129,7 +131,10 @@ TEST_F(ConnectorMeasureTest, WhatTheBucketCostsIsTheDifferenceOfTheSameSteps) {
   EXPECT_DOUBLE_EQ(Value("stall_fraction"), 0.25);
   EXPECT_NEAR(Value("real_tokens_per_second_without_stalls"), 500 / 0.75, 1e-9);
   EXPECT_NEAR(Value("time_to_first_step"), 0.25, 1e-9);
-  EXPECT_NEAR(Value("resumed_time_to_first_step"), 0.75, 1e-9);
+  EXPECT_NEAR(Value("resumed_time_to_first_step"), 3.75, 1e-9);
+  EXPECT_NEAR(Value("first_batch_seconds"), 3.25, 1e-9);
+  EXPECT_NEAR(Value("resume_start_seconds"), 3, 1e-9);
+  EXPECT_NEAR(Value("resume_seconds"), 1, 1e-9);
   EXPECT_DOUBLE_EQ(Value("optimise_mb_per_s"), 2);
   EXPECT_DOUBLE_EQ(Value("stream_stall_fraction"), 0.5);
   EXPECT_DOUBLE_EQ(Value("objects"), 7);
@@ -253,6 +258,7 @@ TEST_F(ConnectorMeasureTest, WhatALibraryDoesNotTellIsLeftOut) {
   Measure();
   EXPECT_FALSE(Has("read_requests"));
   EXPECT_FALSE(Has("requests_usd"));
+  EXPECT_TRUE(Has("storage_usd_per_month"));
   EXPECT_FALSE(Has("stream_stall_fraction"));
   EXPECT_FALSE(Has("max_rss_bytes"));
 }

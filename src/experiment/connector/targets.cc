@@ -17,6 +17,13 @@ void AddStepTargets(std::vector<TargetSpec>& targets) {
     add("gpu_percent", "%", "mean use of the GPU in it; left out on the CPU");
     add("gpu_memory_percent", "%", "mean use of the GPU's memory in it, likewise");
   }
+  for (const char* step : job::kStepsOfTheirOwn) {
+    targets.push_back({fmt::format("{}_start_seconds", step), "s", Definition::kExact,
+                       fmt::format("step {}: from when its process was started until the step began, the program and "
+                                   "its libraries loaded; in no other time of it but those until a first batch or a "
+                                   "first training step",
+                                   step)});
+  }
 }
 
 }  // namespace
@@ -37,10 +44,10 @@ const std::vector<TargetSpec>& ConnectorTargets() {
         {"stream_mb_per_s", "MB/s", kExact, "the same of the bytes of the samples' texts"},
         {"stream_compressed_samples_per_second", "samples/s", kExact, "step stream_compressed: the same of the compressed data set"},
         {"stream_compressed_mb_per_s", "MB/s", kExact, "of the bytes of the samples' texts"},
-        {"first_sample_seconds", "s", kExact, "step stream: from its begin until the first sample was there; of copies the copy included"},
+        {"first_batch_seconds", "s", kExact, "step stream: from when its process was started until the first batch_size samples were there; of copies the copy included"},
         {"stream_stall_fraction", "", kExact, "step stream: part of its time that samples were asked for and were not there; left out of libraries, whose loaders do not tell"},
         {"real_tokens_per_second", "tokens/s", kExact, "step fine_tune: tokens fed / time of its steps and of their waiting for checkpoints, without the first step", Quantity::kThroughput, "real tokens/s"},
-        {"real_tokens_per_second_ci_low", "tokens/s", kExact, "lower end of its 95 % interval by batch means; left out below 8 steps"},
+        {"real_tokens_per_second_ci_low", "tokens/s", kExact, "lower end of its 95 % interval by batch means; left out below 9 steps"},
         {"real_tokens_per_second_ci_high", "tokens/s", kExact, "upper end of it"},
         {"local_real_tokens_per_second", "tokens/s", kExact, "step fine_tune_local: the same, data and checkpoints in folders"},
         {"local_real_tokens_per_second_ci_low", "tokens/s", kExact, "lower end of its interval"},
@@ -51,7 +58,7 @@ const std::vector<TargetSpec>& ConnectorTargets() {
         {"real_tokens_per_second_without_checkpoints", "tokens/s", kExact, "tokens / time of the same steps alone"},
         {"real_tokens_per_second_without_stalls", "tokens/s", kExact, "tokens / time of the steps and checkpoints less what was waited for data: what cached data would allow at most"},
         {"stall_fraction", "", kExact, "step fine_tune: part of the steps' time, without the first, that waited for data"},
-        {"time_to_first_step", "s", kExact, "from the begin of step fine_tune, in a process that has loaded its libraries, until its first training step had ended"},
+        {"time_to_first_step", "s", kExact, "step fine_tune: from when its process was started until its first training step had ended"},
         {"resumed_time_to_first_step", "s", kExact, "the same of step resume"},
         {"local_time_to_first_step", "s", kExact, "the same of step fine_tune_local"},
         {"step_seconds_median", "s", kExact, "median time of a training step of step fine_tune, without the first", Quantity::kStepSeconds},

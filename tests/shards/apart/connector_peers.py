@@ -1,4 +1,4 @@
-"""The parts of share/peers/connector that a whole run shows late or not at all: a name in, what came of it out."""
+"""The parts of share/peers/connector that a whole run shows late or not at all: questions in, what came of each out."""
 
 import json
 import os
@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import sys
 import time
+import urllib.request
+from unittest import mock
 
 PEERS = pathlib.Path(__file__).parents[3] / "share" / "peers"
 sys.path[:0] = [str(PEERS / "connector"), str(PEERS / "common")]
@@ -30,7 +32,6 @@ def rows_over_nothing(_):
 
 def epochs_of_files(question):
     """The rows of two passes over files, by each of two processes of a loader, and by one that begins anew."""
-    import torch
     from file_connectors import WholeFiles
 
     def read(name):
@@ -40,9 +41,9 @@ def epochs_of_files(question):
         return [row["row"] for row in files]
 
     def passes(process):
-        torch.utils.data.get_worker_info = lambda: process
-        files = WholeFiles(question["names"], read, 7)
-        return [rows(files), rows(files)]
+        with mock.patch("torch.utils.data.get_worker_info", lambda: process):
+            files = WholeFiles(question["names"], read, 7)
+            return [rows(files), rows(files)]
 
     class Process:
         num_workers = 2
@@ -72,32 +73,30 @@ def clients_of_streaming(question):
 
 
 def clients_of_fsspec(question):
-    """How many clients of a bucket are made for many calls, and what folder came back of one that was put there."""
+    """How many clients of a bucket are made for many calls, what folder came back of one that was put there, and how many
+    requests were counted here and by the store, which nobody has asked before."""
     import request_counts
     import s3fs
     from file_connectors import Fsspec
 
-    made = []
-    really = s3fs.S3FileSystem.__init__
-
-    def counted(self, *arguments, **named):
-        made.append(self)
-        really(self, *arguments, **named)
-
-    s3fs.S3FileSystem.__init__ = counted
     os.environ.update(question["environment"])
     request_counts.begin()
-    connector, uri = Fsspec({}, ""), question["uri"]
-    for number in range(3):
-        connector.put(f"{uri}/one-{number}", b"1")
-    folder = pathlib.Path(question["folder"])
-    connector.put_folder(str(folder / "from"), f"{uri}/folder")
-    connector.get_folder(f"{uri}/folder", str(folder / "to"))
-    found = connector.files(uri)
-    connector.remove(uri)
-    left, counted = connector.files(uri), request_counts.totals()
+    connector, uri, folder = Fsspec({}, ""), question["uri"], pathlib.Path(question["folder"])
+    with mock.patch.object(
+        s3fs.S3FileSystem, "__init__", autospec=True, side_effect=s3fs.S3FileSystem.__init__
+    ) as made:
+        for number in range(3):
+            connector.put(f"{uri}/one-{number}", b"1")
+        connector.put_folder(str(folder / "from"), f"{uri}/folder")
+        connector.get_folder(f"{uri}/folder", str(folder / "to"))
+        found = connector.files(uri)
+        connector.remove(uri)
+        left, counted = connector.files(uri), request_counts.totals()
     back = {str(path.relative_to(folder / "to")): path.read_text() for path in folder.glob("to/**/*") if path.is_file()}
-    return {"made": len(made), "found": found, "left": left, "back": back, "counted": counted}
+    with urllib.request.urlopen(os.environ["AWS_ENDPOINT_URL"] + "/metrics") as answer:
+        metrics = answer.read().decode()
+    told = {"found": found, "left": left, "back": back, "counted": counted, "metrics": metrics}
+    return told | {"made": made.call_count}
 
 
 class Local:
@@ -156,5 +155,4 @@ def waits_of_a_resume(question):
 
 
 if __name__ == "__main__":
-    question = json.load(sys.stdin)
-    print(json.dumps(globals()[question["ask"]](question)))
+    print(json.dumps([globals()[question["ask"]](question) for question in json.load(sys.stdin)]))

@@ -41,7 +41,9 @@ class RowsOfPass {
     const std::string_view completion = text_of(*sample.schema, kCompletion);
     bytes_ += static_cast<int64_t>(prompt.size() + completion.size());
     digest_.Add(prompt, completion);
+    ++rows_;
   }
+  int64_t rows() const { return rows_; }
   int64_t bytes() const { return bytes_; }
   int64_t digest() const { return digest_.value(); }
 
@@ -53,6 +55,7 @@ class RowsOfPass {
 
   shards::Row row_;
   std::string scratch_;
+  int64_t rows_ = 0;
   int64_t bytes_ = 0;
   job::RowDigest digest_;
 };
@@ -117,7 +120,7 @@ Streamed stream_all(const job::ConnectorPlan& plan, const shards::DatasetPlace& 
   RowsOfPass pass;
   while (const auto sample = value_or_throw(stream->Next())) {
     pass.add(*sample);
-    if (streamed.first_seconds == 0) {
+    if (pass.rows() == std::min(plan.batch_size, plan.rows)) {
       streamed.first_seconds = MonotonicSeconds() - begin;
     }
   }

@@ -29,9 +29,9 @@ Counted count_objects(const shards::DatasetPlace& place);
 
 struct Streamed {
   int64_t samples = 0;
-  int64_t bytes = 0;   ///< of their values
-  int64_t digest = 0;  ///< of their rows: job/row_digest.h
-  double first_seconds = 0;
+  int64_t bytes = 0;         ///< of their values
+  int64_t digest = 0;        ///< of their rows: job/row_digest.h
+  double first_seconds = 0;  ///< until the first batch was there
   double wait_seconds = 0;
 };
 /// A shuffled pass over all of it, every value decoded. `cache` keeps shards where it is not empty.

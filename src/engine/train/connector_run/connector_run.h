@@ -8,7 +8,8 @@
 
 namespace assay::engine {
 
-/// As run_plan(). The connector is assay, or assay-copy, which fetches the whole data set before it reads it.
+/// As run_plan(). The connector is assay, or assay-copy, which fetches the whole data set before it reads it. A plan
+/// with a step is that step alone.
 job::Ended run_connector_plan(const job::ConnectorPlan& plan, EventWriter& events, TerminationWatcher& termination);
 
 }  // namespace assay::engine
