@@ -8,10 +8,12 @@ its library is handed a value of each type. What cannot be run is read: populari
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -53,30 +55,36 @@ def environment(url, folder):
 
 
 class Other:
-    """A library, asked in a process for each question: what a failure leaves behind reaches no other."""
+    """A library, whose process has a fork for each question: what a failure leaves behind reaches no other."""
 
     def __init__(self, name, url, folder):
         self.name, self.url, self.folder = name, url, folder
+        command = [apart.STREAMING, PROGRAM, name]
+        self.process = subprocess.Popen(
+            command, env=environment(url, folder), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self.port = int(self.process.stdout.readline())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
 
     def ask(self, what, uri, rows="", url="", seconds=LONGEST_SECONDS):
         """The answer and the error."""
-        with tempfile.TemporaryDirectory(dir=self.folder) as here:
-            question = {"uri": str(uri), "rows": str(rows), "folder": here}
-            process = subprocess.Popen(
-                [apart.STREAMING, PROGRAM, what, self.name],
-                env=environment(url or self.url, here),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-                text=True,
-            )
+        with (
+            tempfile.TemporaryDirectory(dir=self.folder) as here,
+            socket.create_connection(("127.0.0.1", self.port), seconds) as connection,
+            connection.makefile("rw") as lines,
+        ):
+            question = {"ask": what, "uri": str(uri), "rows": str(rows), "folder": here}
+            print(json.dumps(question | {"environment": environment(url or self.url, here)}), file=lines, flush=True)
+            group = int(lines.readline())
             try:
-                told = json.loads(process.communicate(json.dumps(question), seconds)[0].splitlines()[-1])
-            except subprocess.TimeoutExpired:
+                told = json.loads(lines.readline())
+            except TimeoutError:
                 return None, f"still tries after {seconds} s"
             finally:
-                end_group(process)
+                end_group(group)
         return told["answer"], told["error"]
 
     def carries(self):
@@ -154,18 +162,18 @@ class Ours:
         told, error = self.run("read", uri, "--shuffle", "py1e", "--count", 4, url=url, seconds=seconds)
         return sorted(json.loads(line)["prompt"] for line in told.splitlines()) if not error else None, error
 
+    def end(self):
+        """Nothing goes on."""
+
     def commands_and_lines(self):
         """Those of the program: it is one command where all of it is one line."""
         commands = [line for line in (FIRST / "by_assay.sh").read_text().splitlines() if "assay data" in line]
         return sum(line.count("assay data") for line in commands), 0
 
 
-def end_group(process):
-    try:
-        os.killpg(process.pid, 9)
-    except ProcessLookupError:
-        pass
-    process.wait()
+def end_group(group):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, 9)
 
 
 def normal(text, folder):
@@ -249,7 +257,11 @@ def found_of(connector, ours, folder, with_long_waits):
 def found_of_all(url, folder, names=("assay", *OTHERS), with_long_waits=True):
     ours = Ours(url, folder)
     for name in names:
-        yield found_of(ours if name == "assay" else Other(name, url, folder), ours, folder, with_long_waits)
+        connector = ours if name == "assay" else Other(name, url, folder)
+        try:
+            yield found_of(connector, ours, folder, with_long_waits)
+        finally:
+            connector.end()
 
 
 def popularity():

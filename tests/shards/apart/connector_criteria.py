@@ -1,10 +1,11 @@
 """What a connector's own library does, of what the connector test asks for besides figures: a row of its criteria.
 
-    connector_criteria.py carries NAME     which types of values come back as they were written
-    connector_criteria.py write NAME       the program of examples/connector/first: rows into the place
-    connector_criteria.py read NAME        its first batch
+    connector_criteria.py NAME     prints the port at which it is asked
 
-The question is JSON in standard input, the answer the last line of standard output: {"answer": ..., "error": ...}.
+A connection has a question, a line of JSON: {"ask": "carries", ...}, which types of values come back as they were
+written; "write", the program of examples/connector/first: rows into the place; "read", its first batch. The answer is a
+line with the number of a process group and one with {"answer": ..., "error": ...}. Each question has a process, forked of
+one that has loaded the library: what a failure leaves behind reaches no other, and nobody loads it twice.
 """
 
 import contextlib
@@ -14,13 +15,16 @@ import io
 import json
 import os
 import pathlib
+import socketserver
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).parents[3]
 sys.path[:0] = [str(ROOT / "examples" / "connector" / "first"), str(ROOT / "share" / "peers" / "connector")]
-NAME = sys.argv[2]
+NAME = sys.argv[1]
 PROGRAMS = {"streaming": "by_streaming", "litdata": "by_litdata", "fsspec": "by_fsspec"}
 PROGRAMS["s3torchconnector"] = "by_s3torchconnector"
+LIBRARIES = {"streaming": "streaming", "litdata": "litdata", "fsspec": "s3fs", "s3torchconnector": "s3torchconnector"}
 # Processes that a library starts anew load this file, too.
 if NAME == "streaming":
     import no_torchvision  # noqa: F401
@@ -128,16 +132,39 @@ def read(question):
     return sorted(program(question).first_batch()["prompt"])
 
 
+class Question(socketserver.StreamRequestHandler):
+    def handle(self):
+        os.setsid()
+        self.wfile.write(f"{os.getpid()}\n".encode())
+        question = json.loads(self.rfile.readline())
+        os.environ.update(question["environment"])
+        tempfile.tempdir = None  # that of this environment
+        answer, error = None, ""
+        sys.stdout = io.StringIO()
+        try:
+            answer = {"carries": carries, "write": write, "read": read}[question["ask"]](question)
+        except BaseException as problem:
+            error = f"{type(problem).__name__}: {problem}"
+        self.wfile.write((json.dumps({"answer": answer, "error": error}) + "\n").encode())
+        os._exit(0)  # whatever threads and processes the library keeps
+
+
+class Questions(socketserver.ForkingTCPServer):
+    asker = os.getppid()
+
+    def service_actions(self):
+        super().service_actions()
+        if os.getppid() != self.asker:
+            os._exit(0)
+
+
 def main():
-    question = json.load(sys.stdin)
-    answer, error = None, ""
-    told, sys.stdout = sys.stdout, io.StringIO()
-    try:
-        answer = {"carries": carries, "write": write, "read": read}[sys.argv[1]](question)
-    except BaseException as problem:
-        error = f"{type(problem).__name__}: {problem}"
-    print("\n" + json.dumps({"answer": answer, "error": error}), file=told, flush=True)
-    os._exit(0)  # whatever threads and processes the library keeps
+    importlib.import_module("torch.utils.data")
+    importlib.import_module(LIBRARIES[NAME])
+    with Questions(("127.0.0.1", 0), Question) as server:
+        print(server.server_address[1], flush=True)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        server.serve_forever()
 
 
 if __name__ == "__main__":
