@@ -93,6 +93,23 @@ def test_a_deleted_job_is_a_failed_run(assay, space, start, tmp_path):
     assert failed["outcome"] == "failed" and "deleted" in failed["reason"], failed["reason"]
 
 
+def test_ranks_beyond_their_containers_memory_are_out_of_memory(assay, space, start, tmp_path):
+    cluster, kubernetes = start()
+    for has in cluster.nodes.values():
+        has["memory"] = "4000000000"
+    endless(space)
+    options = ["--max-points", 1, *kubernetes, "--resource", "memory=2000000000"]
+    process = run_space(assay, space, store_of(tmp_path), 1, *options, wait=False)
+    assert wait_until(lambda: workers_of(assay) or process.poll() is not None)
+    with cluster.lock:
+        for pod in sum(cluster.pods.values(), []):
+            pod.run_out_of_memory()
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0 and "1 invalid" in out, errors
+    invalid = measurement(assay, space, store_of(tmp_path))
+    assert invalid["outcome"] == "invalid" and "OOMKilled" in invalid["reason"], invalid["reason"]
+
+
 def test_an_interrupted_exploration_leaves_no_job(assay, space, start, tmp_path):
     cluster, kubernetes = start()
     endless(space)

@@ -30,6 +30,7 @@ class Pod:
         self.spec = job["spec"]["template"]["spec"]
         self.node = None
         self.process = None
+        self.end = {}  # of its container, where that was not the command's own
         self.deleted = False
 
     def start(self, node):
@@ -53,7 +54,15 @@ class Pod:
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
 
+    def run_out_of_memory(self):
+        """The kernel ends all of the container, as kubelet asks of it."""
+        self.kill()
+        self.end = {"reason": "OOMKilled", "exitCode": 137}
+
     def status(self):
+        if self.end:
+            name = self.spec["containers"][0]["name"]
+            return {"containerStatuses": [{"name": name, "state": {"terminated": self.end}}]}
         if self.spec["containers"][0]["image"] not in self.cluster.images:
             waiting = {"reason": "ErrImagePull", "message": "no such image"}
             return {"containerStatuses": [{"name": "a", "state": {"waiting": waiting}}]}
@@ -135,7 +144,8 @@ class Kubernetes:
         if (method, url.path) == ("GET", PODS):
             (selector,) = urllib.parse.parse_qs(url.query)["labelSelector"]
             self.schedule()
-            return 200, {"items": [{"status": pod.status()} for pod in self.pods[selector.removeprefix("job-name=")]]}
+            pods = self.pods[selector.removeprefix("job-name=")]
+            return 200, {"items": [{"spec": pod.spec, "status": pod.status()} for pod in pods]}
         if (method, url.path) == ("POST", JOBS):
             return self.create_on_a_bad_day(json.loads(body))
         if name not in self.jobs:
