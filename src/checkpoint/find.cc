@@ -130,7 +130,7 @@ std::optional<std::string> IdOfManifest(const std::string& name, const Found& fo
 /// lag behind what was written.
 Status FindManifest(Found& found) {
   for (const std::string& name : {ManifestName("", found.id), ManifestName(found.pointer, found.id)}) {
-    ASSAY_ASSIGN_OR_RETURN(const auto there, found.place.store->Stat(found.place.KeyOf(name)));
+    ASSAY_ASSIGN_OR_RETURN(const auto there, found.place.store->Stat(found.place.KeyOf(name), found.place.cancel));
     if (there) {
       ASSAY_ASSIGN_OR_RETURN(Manifest manifest, ReadManifestOf(found.place, name));
       found.manifest = std::make_shared<const Manifest>(std::move(manifest));
@@ -301,7 +301,7 @@ Status AddUnlistedPointers(const Place& place, FileList& files) {
   }
   for (const std::string& name : names) {
     if (!files.contains(name)) {
-      ASSAY_ASSIGN_OR_RETURN(auto info, place.store->Stat(place.KeyOf(name)));
+      ASSAY_ASSIGN_OR_RETURN(auto info, place.store->Stat(place.KeyOf(name), place.cancel));
       if (info) {
         files.emplace(name, std::move(*info));
       }

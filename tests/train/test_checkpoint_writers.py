@@ -11,7 +11,7 @@ import time
 import pytest
 from nodes import wait_for
 from served import ASSAY
-from test_resume import EVERY, LANGUAGE, STEPS, bucket_environment, language_plan, losses
+from test_resume import EVERY, LANGUAGE, STEPS, bucket_environment, flip, language_plan, losses
 from worker import WORKER, run_worker, train, write_plan
 
 # Of each test; more of them: ASSAY_CRASH_MOMENTS=500 python -m pytest tests/train/test_checkpoint_writers.py
@@ -108,6 +108,18 @@ def test_the_last_and_the_best_are_kept(models, tmp_path):
     run = train(tmp_path, **plan, save_every=1, keep=2, keep_best=1, output_dir=str(out))
     best = min(run.steps, key=lambda step: step["loss"])["step"]
     assert listed(out) == sorted({STEPS - 1, STEPS, best})
+
+
+def test_what_a_killed_run_was_to_remove_goes_when_the_run_goes_on(models, tmp_path):
+    out = tmp_path / "out"
+    plan = language_plan(tmp_path, models)
+    train(tmp_path, **plan, save_every=1, output_dir=str(out))
+    flip(out / f"step-{STEPS}" / "__0_0.distcp")
+    rest = train(tmp_path, **plan, save_every=100, keep=2, resume=True, output_dir=str(out))
+    assert rest.of("resumed")[0]["step"] == STEPS - 1
+    assert listed(out) == [STEPS - 1, STEPS]
+    again = train(tmp_path, **plan, keep=1, resume=True, output_dir=str(out))
+    assert again.steps == [] and listed(out) == [STEPS]
 
 
 def kill_after(plan, seconds, environment=None):

@@ -132,8 +132,9 @@ Result<Value> ReadTensor(const DcpEntry& entry, FileSet& files) {
 
 Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
   const Place& place = files.place();
-  ASSAY_ASSIGN_OR_RETURN(const auto whole, place.store->Stat(place.KeyOf(kDcpMetadataName)));
-  ASSAY_ASSIGN_OR_RETURN(const auto of_rank, place.store->Stat(place.KeyOf(fmt::format("__0{}", kDcpMetadataName))));
+  ASSAY_ASSIGN_OR_RETURN(const auto whole, place.store->Stat(place.KeyOf(kDcpMetadataName), place.cancel));
+  ASSAY_ASSIGN_OR_RETURN(const auto of_rank,
+                         place.store->Stat(place.KeyOf(fmt::format("__0{}", kDcpMetadataName)), place.cancel));
   if (whole || !of_rank) {
     return ReadOne(files, kDcpMetadataName);
   }
@@ -141,7 +142,7 @@ Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
   std::map<std::string, size_t> by_name;
   for (int rank = 0;; ++rank) {
     const std::string name = fmt::format("__{}{}", rank, kDcpMetadataName);
-    ASSAY_ASSIGN_OR_RETURN(const auto there, place.store->Stat(place.KeyOf(name)));
+    ASSAY_ASSIGN_OR_RETURN(const auto there, place.store->Stat(place.KeyOf(name), place.cancel));
     if (!there) {
       return metadata;
     }

@@ -173,7 +173,7 @@ std::shared_ptr<const DataSource> SourceOfText(std::string text, std::string uri
 
 Result<std::shared_ptr<const DataSource>> OpenObject(std::shared_ptr<storage::ObjectStore> store,
                                                      const std::string& key, storage::CancelFlag cancel, bool verify) {
-  ASSAY_ASSIGN_OR_RETURN(storage::ObjectInfo info, storage::StatExisting(*store, key, "read"));
+  ASSAY_ASSIGN_OR_RETURN(storage::ObjectInfo info, storage::StatExisting(*store, key, "read", cancel));
   return OpenObject(std::move(store), std::move(info), cancel, verify);
 }
 

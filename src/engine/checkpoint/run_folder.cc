@@ -117,13 +117,15 @@ std::optional<int64_t> RunFolder::step_at(const std::string& uri) const {
   return place_of(step).uri() == uri ? std::optional(step) : std::nullopt;
 }
 
-void RunFolder::keep(const checkpoint::RetentionOptions& options) const {
+void RunFolder::keep(const checkpoint::RetentionOptions& options, const std::set<int64_t>& damaged_steps) const {
   if (options.keep_last <= 0 && options.keep_best <= 0) {
     return;
   }
   Result<checkpoint::Listing> listing = checkpoint::ListCheckpoints(root_);
   if (listing.ok()) {
-    std::erase_if(listing->checkpoints, [this](const auto& listed) { return !is_of_run(listed); });
+    std::erase_if(listing->checkpoints, [&](const checkpoint::ListedCheckpoint& listed) {
+      return !is_of_run(listed) || damaged_steps.contains(*listed.step);
+    });
   }
   tell("old checkpoints in " + uri(), listing.ok() ? remove_but(*listing, options) : listing.status());
 }

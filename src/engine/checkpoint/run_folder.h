@@ -81,9 +81,9 @@ class RunFolder {
   };
   /// Asks the store. Throws StatusError.
   Standing look() const;
-  /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. What cannot be removed
-  /// stays, and stderr says why.
-  void keep(const checkpoint::RetentionOptions& options) const;
+  /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. Those of `damaged_steps`
+  /// stay, and take nobody's place among the last. What cannot be removed stays, and stderr says why.
+  void keep(const checkpoint::RetentionOptions& options, const std::set<int64_t>& damaged_steps = {}) const;
   /// Removes what saves of the run left that were killed, older than so long; as keep().
   void sweep(double older_than_seconds) const;
 

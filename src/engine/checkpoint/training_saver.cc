@@ -170,6 +170,11 @@ class TrainingSaver::UnderWay {
   }
 
   bool may_replace() const { return saver_.options_.replaced_steps.contains(saved_.step); }
+  /// What has the highest steps, and is none that a run could go on from.
+  std::set<int64_t> damaged_later() const {
+    const std::set<int64_t>& all = saver_.options_.replaced_steps;
+    return {all.upper_bound(saved_.step), all.end()};
+  }
 
   /// The first rank looks at the place; the others take its save, of which they need the names alone.
   void begin() {
@@ -203,7 +208,7 @@ class TrainingSaver::UnderWay {
         checkpoint::WriteDcpMetadata(checkpoint::MetadataOfSave(saver_.plan_, save_.folder, save_.id, saved_.uri)));
     saved_.bytes = value_or_throw(checkpoint::CommitSave(save_, files, std::move(pointer))).bytes();
     saved_.seconds = MonotonicSeconds() - start_;  // old ones go afterwards
-    saver_.folder_.keep(saver_.options_.keep);
+    saver_.folder_.keep(saver_.options_.keep, damaged_later());
   }
 
   void copy() {
@@ -218,7 +223,7 @@ class TrainingSaver::UnderWay {
     const checkpoint::Place to = second.place_of(saved_.step);
     saved_.bytes = value_or_throw(checkpoint::CopyCheckpoint(*found, to, {.overwrite = may_replace()})).bytes();
     saved_.second_seconds = MonotonicSeconds() - start_;
-    second.keep(saver_.options_.keep);
+    second.keep(saver_.options_.keep, damaged_later());
   }
 
   TrainingSaver& saver_;

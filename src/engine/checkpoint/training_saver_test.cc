@@ -285,6 +285,20 @@ TEST_F(TrainingSaverTest, OldCheckpointsGo) {
   EXPECT_THAT(left, ::testing::ElementsAre("step-2", "step-4", "step-5"));
 }
 
+TEST_F(TrainingSaverTest, ADamagedOneOfALaterStepTakesNoPlaceAmongTheLast) {
+  Model model(1);
+  save(model, 5);
+  TrainingSaver saver(folder_, testing::ranks_of(nullptr), {.replaced_steps = {5}, .keep = {.keep_last = 1}});
+  for (const int64_t step : {3, 4}) {
+    saver.begin(state_of(step), held_by(*model.optimizer));
+    saver.finish();
+    EXPECT_THAT(folder_.look().steps, ::testing::ElementsAre(step, 5));
+  }
+  saver.begin(state_of(5), held_by(*model.optimizer));
+  saver.finish();
+  EXPECT_THAT(folder_.look().steps, ::testing::ElementsAre(5));
+}
+
 TEST_F(TrainingSaverTest, OtherSettingsAreNamed) {
   Model model(1);
   save(model, 1);

@@ -61,6 +61,7 @@ CheckpointRanks RunCheckpoints::ranks() {
   const bool is_background = parts_.plan.checkpoint_writer == kWriterThatCopies;
   return {.world = parts_.world,
           .start = [this, is_background](const std::string& what, MostWork most, std::function<void()> work) {
+            is_given_up_ = false;  // what was, is over
             Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
                               .slack_seconds = most > 0 ? parts_.plan.timeout_seconds : 0,
                               .most_work = most,
@@ -112,6 +113,7 @@ TrainingPosition RunCheckpoints::begin() {
           folder_of(standing.front()).uri(), standing.front().step)));
     }
     position = resume_from(standing, damaged_steps);
+    remove_old({damaged_steps.upper_bound(position.counted), damaged_steps.end()});
   }
   saver_.emplace(first_folder(), ranks(),
                  TrainingSaverOptions{.copies = parts_.plan.checkpoint_writer == kWriterThatCopies,
@@ -140,6 +142,19 @@ TrainingPosition RunCheckpoints::resume_from(std::vector<Standing>& standing, st
     damaged_steps.insert(standing.front().step);
     standing.erase(standing.begin());
   }
+}
+
+void RunCheckpoints::remove_old(const std::set<int64_t>& damaged_steps) {
+  const checkpoint::RetentionOptions keep = retention_of(parts_.plan);
+  if (keep.keep_last == 0) {
+    return;
+  }
+  const CheckpointRanks all = ranks();
+  all.together("remove old checkpoints in " + first_folder().uri(), [&] {
+    for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
+      folder->keep(keep, damaged_steps);
+    }
+  });
 }
 
 bool RunCheckpoints::is_damaged(const checkpoint::Place& place, const Status& failure) {

@@ -75,6 +75,8 @@ class RunCheckpoints {
   /// Takes the state of the first of `standing` whose bytes are whole. Those before it are erased, and their steps
   /// added to `damaged_steps`.
   TrainingPosition resume_from(std::vector<Standing>& standing, std::set<int64_t>& damaged_steps);
+  /// Removes what retention would have, had the run not been killed before it did.
+  void remove_old(const std::set<int64_t>& damaged_steps);
   /// Whether bytes of what could not be read for `failure` are damaged. All ranks get the same.
   bool is_damaged(const checkpoint::Place& place, const Status& failure);
   TrainingPosition resume(const checkpoint::Place& place);

@@ -8,6 +8,7 @@ import tiny
 import torch
 import torch.distributed.checkpoint as dcp
 import vit
+from holding_proxy import HoldingProxy
 from ranks import column, finish_ranks, of_kind, start_ranks
 from served import ASSAY
 from test_checkpoint_writers import check_same, listed
@@ -154,6 +155,23 @@ def test_all_ranks_pass_over_what_one_of_them_reads_damaged(models, tmp_path):
     assert listed(str(tmp_path / "out")) == [2, 4]
 
 
+def test_a_rank_that_still_reads_what_another_read_damaged_goes_on_from_the_one_before(serve, models, tmp_path):
+    environment = bucket_environment(server := serve("--root", "memory", "--bucket", "runs"))
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=4)
+    plan |= {"plugin": "FULL_SHARD", "save_every": 2, "output_dir": "s3://runs/llama", "number_ranks": 2}
+    finish_ranks(start_ranks(write_plan(tmp_path, **plan), 2, **environment))
+    shard = "s3://runs/llama/step-4/__1_0.distcp"
+    subprocess.run([ASSAY, "object", "cp", shard, tmp_path / "shard"], check=True, env=environment)
+    flip(tmp_path / "shard")
+    subprocess.run([ASSAY, "object", "cp", tmp_path / "shard", shard], check=True, env=environment)
+    path = write_plan(tmp_path, **plan, resume=True)
+    with HoldingProxy(int(server.url.rpartition(":")[2]), "/step-4/__0_0.distcp") as proxy:
+        slow = {0: {"ASSAY_STORAGE_ENDPOINT": proxy.url}}
+        rest = finish_ranks(start_ranks(path, 2, environment_of_rank=slow, **environment))
+    assert proxy.seen.is_set()
+    assert of_kind(rest[0], "resumed")[0]["step"] == 2
+
+
 def test_ranks_write_beside_the_training_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp_path):
     environment = bucket_environment(serve("--root", "memory", "--bucket", "runs"))
     plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=8)
@@ -230,8 +248,8 @@ def test_stock_torch_and_transformers_read_what_ranks_wrote(models, tmp_path):
 def test_a_rank_that_is_far_slower_than_the_others_is_given_up_and_named(serve, models, tmp_path):
     plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(64), save="none", max_steps=4)
     server = serve("--root", "memory", "--bucket", "runs")
-    shared = {"plugin": "FULL_SHARD", "output_dir": "s3://runs/llama", "timeout_seconds": 8, "resume": True}
-    path = write_plan(tmp_path, **plan, **shared, number_ranks=2, save_every=2)
+    shared = {"plugin": "FULL_SHARD", "output_dir": "s3://runs/llama", "resume": True}
+    path = write_plan(tmp_path, **plan, **shared, number_ranks=2, save_every=2, timeout_seconds=8)
     processes = start_ranks(
         path,
         2,
