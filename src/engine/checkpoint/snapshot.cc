@@ -3,6 +3,9 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/Event.h>
+#include <c10/core/StreamGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
 
@@ -46,14 +49,32 @@ at::Tensor Snapshot::copy_of(size_t place, const at::Tensor& tensor) {
   memory_.resize(std::max(memory_.size(), place + 1));
   at::Tensor& memory = memory_[place];
   if (!memory.defined() || memory.numel() != tensor.numel() || memory.scalar_type() != tensor.scalar_type()) {
-    memory = at::empty({tensor.numel()}, at::TensorOptions().dtype(tensor.scalar_type()));
+    memory =
+        at::empty({tensor.numel()}, at::TensorOptions().dtype(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
   }
   if (tensor.is_cpu() && tensor.is_contiguous()) {
     add_pieces(tensor, memory);
+  } else if (tensor.is_cuda()) {
+    copy_from_device(tensor, memory);
   } else {
     memory.copy_(tensor);
   }
   return memory;
+}
+
+void Snapshot::copy_from_device(const at::Tensor& from, const at::Tensor& to) {
+  const c10::impl::VirtualGuardImpl device(from.device().type());
+  const c10::Stream computing = device.getStream(from.device());
+  if (!beside_) {
+    beside_ = device.getStreamFromGlobalPool(from.device());
+  }
+  // What is queued makes the values; what is queued from here on does not wait for their copies.
+  c10::Event made(from.device().type());
+  made.record(computing);
+  made.block(*beside_);
+  const c10::StreamGuard guard(*beside_);
+  to.copy_(from.contiguous().view({-1}), /*non_blocking=*/true);
+  sources_.push_back(from);
 }
 
 void Snapshot::add_pieces(const at::Tensor& from, const at::Tensor& to) {
@@ -88,8 +109,13 @@ std::vector<HeldState> Snapshot::begin(const std::vector<HeldState>& held, const
       take_over(held[i].moments[m].values, copies[i].moments[m].values);
     }
   }
-  if (!pieces_.empty()) {
-    copier_ = std::async(std::launch::async, [this] { copy_pieces(); });
+  if (!pieces_.empty() || beside_) {
+    copier_ = std::async(std::launch::async, [this] {
+      copy_pieces();
+      if (beside_) {
+        beside_->synchronize();
+      }
+    });
   }
   return copies;
 }
@@ -109,6 +135,7 @@ void Snapshot::complete() {
   }
   at::parallel_for(0, at::get_num_threads(), 1, [this](int64_t, int64_t) { copy_pieces(); });
   copier_.get();
+  sources_.clear();
 }
 
 }  // namespace assay::engine

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Stream.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <future>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -19,13 +21,13 @@ namespace assay::engine {
 std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t ranks);
 
 /// Copied by a thread of its own while the training makes the next step's gradients, which change nothing of what is
-/// held, and at the latest before its update. Its memory is kept from one save to the next: fresh memory takes longer
-/// to come by than to fill. To be used from one thread.
+/// held, and at the latest before its update; out of a GPU by a stream of its own, into pinned memory. Its memory is
+/// kept from one save to the next: fresh memory takes longer to come by than to fill. To be used from one thread.
 class Snapshot {
  public:
   /// `held` with copies on the CPU of all counts, and of the tensors whose addresses are among `wanted`; the others are
-  /// as they were. What is in CPU memory must not change, and copies of it have no values, until complete() returned;
-  /// what is elsewhere is copied at once. Copies are good until the next begin().
+  /// as they were. What is copied must not change, and copies have no values, until complete() returned. Copies are
+  /// good until the next begin().
   std::vector<HeldState> begin(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted);
   bool is_complete() const { return !copier_.valid(); }
   /// Copies what is left, with all threads that compute. No effect where nothing is.
@@ -41,11 +43,14 @@ class Snapshot {
   };
 
   at::Tensor copy_of(size_t place, const at::Tensor& tensor);
+  void copy_from_device(const at::Tensor& from, const at::Tensor& to);
   void add_pieces(const at::Tensor& from, const at::Tensor& to);
   void copy_pieces();
 
   std::vector<at::Tensor> memory_;
   std::vector<int64_t> steps_;
+  std::optional<c10::Stream> beside_;  ///< of a device that is copied from
+  std::vector<at::Tensor> sources_;    ///< on it: their memory is nobody else's until they are copied
   std::vector<Piece> pieces_;
   std::atomic<size_t> next_piece_ = 0;
   std::future<void> copier_;  ///< valid: not all may be copied; goes first, since it uses the others

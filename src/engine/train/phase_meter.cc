@@ -52,7 +52,8 @@ double PhaseMeter::begin() {
 
 void PhaseMeter::end(double start, PhaseUse& use) {
   if (!device_.is_cpu()) {
-    c10::impl::VirtualGuardImpl(device_.type()).synchronizeDevice(device_.index());
+    // Not the device, where a snapshot may be copied beside the phase.
+    c10::impl::VirtualGuardImpl(device_.type()).getStream(device_).synchronize();
   }
   const double now = MonotonicSeconds();
   use.seconds += now - start;
