@@ -117,9 +117,6 @@ Status CheckTrainsQuantised(const TunePlan& plan) {
     return Status::Unsupported("a quantised model is trained on one rank only, not on " +
                                std::to_string(plan.number_ranks) + ": choose number_ranks 1");
   }
-  if (plan.device == "cuda") {
-    return Status::Unsupported("a quantised model is trained on the CPU only as yet: choose the device cpu");
-  }
   return Status::Ok();
 }
 

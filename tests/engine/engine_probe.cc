@@ -34,6 +34,7 @@ struct Options {
   std::string rows_file;
   std::string out_file;
   std::string dtype = "float32";
+  std::string device = "cpu";
   std::string save_model_dir;
   std::string save_adapter_dir;
   bool lora = false;
@@ -52,7 +53,7 @@ at::ScalarType parse_dtype(const std::string& name) {
 }
 
 /// The rows packed end to end, written plainly and apart from the trainer's own packing, which it thereby checks.
-PackedBatch read_batch(const std::string& path, uint64_t generator_seed) {
+PackedBatch read_batch(const std::string& path, uint64_t generator_seed, at::Device device) {
   std::vector<int64_t> ids, positions, supervised, targets, keys;
   PackedBatch batch;
   batch.row_offsets.push_back(0);
@@ -76,12 +77,12 @@ PackedBatch read_batch(const std::string& path, uint64_t generator_seed) {
     batch.row_offsets.push_back(static_cast<int64_t>(ids.size()));
     batch.longest_row = std::max(batch.longest_row, static_cast<int64_t>(row_ids.size()));
   }
-  batch.ids_T = at::tensor(ids, at::kLong);
-  batch.positions_T = at::tensor(positions, at::kLong);
-  batch.row_offsets_R1 = at::tensor(batch.row_offsets, at::kLong).to(at::kInt);
-  batch.supervised_positions_S = at::tensor(supervised, at::kLong);
-  batch.supervised_targets_S = at::tensor(targets, at::kLong);
-  batch.draw_keys_T = at::tensor(keys, at::kLong);
+  batch.ids_T = at::tensor(ids, at::kLong).to(device);
+  batch.positions_T = at::tensor(positions, at::kLong).to(device);
+  batch.row_offsets_R1 = at::tensor(batch.row_offsets, at::kLong).to(at::kInt).to(device);
+  batch.supervised_positions_S = at::tensor(supervised, at::kLong).to(device);
+  batch.supervised_targets_S = at::tensor(targets, at::kLong).to(device);
+  batch.draw_keys_T = at::tensor(keys, at::kLong).to(device);
   return batch;
 }
 
@@ -101,13 +102,17 @@ std::vector<NamedTensor> results(CausalLM& model, const PackedBatch& batch) {
     out.emplace_back("param." + name, parameter);
     out.emplace_back("grad." + name, parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter));
   }
+  for (NamedTensor& result : out) {
+    result.second = result.second.cpu();
+  }
   return out;
 }
 
 void run(const Options& options) {
   bool random_weights = false;
-  const auto model = load_model(options.model_dir, parse_dtype(options.dtype), at::kCPU, options.seed, random_weights,
-                                {}, {}, {}, {.bits = options.quantize_bits, .group_size = 32});
+  const at::Device device(options.device);
+  const auto model = load_model(options.model_dir, parse_dtype(options.dtype), device, options.seed, random_weights, {},
+                                {}, {}, {.bits = options.quantize_bits, .group_size = 32});
   LoraConfig adapter;
   if (options.lora || !options.lora_options.adapter_dir.empty()) {
     adapter = apply_lora(*model, options.lora_options, options.seed);
@@ -115,7 +120,7 @@ void run(const Options& options) {
   model->set_checkpointed_layers(options.checkpointed_layers);
   model->set_training(options.training);
   if (!options.rows_file.empty()) {
-    const PackedBatch batch = read_batch(options.rows_file, options.generator_seed);
+    const PackedBatch batch = read_batch(options.rows_file, options.generator_seed, device);
     write_safetensors(options.out_file, results(*model, batch));
   }
   if (!options.save_model_dir.empty()) {
@@ -137,6 +142,7 @@ int main(int argc, char** argv) {
   app.add_option("--rows", options.rows_file);
   app.add_option("--out", options.out_file);
   app.add_option("--dtype", options.dtype)->check(CLI::IsMember({"float32", "bfloat16", "float16"}));
+  app.add_option("--device", options.device)->envname("ASSAY_TEST_DEVICE")->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--save-model", options.save_model_dir);
   app.add_option("--save-adapter", options.save_adapter_dir);
   app.add_option("--seed", options.seed, "of random weights and of A");

@@ -110,13 +110,12 @@ def test_weights_are_random_when_there_is_only_a_config(plan, tmp_path):
     assert first.column("loss") == again.column("loss") != other.column("loss")
 
 
-def test_quantised_weights_are_a_choice_for_adapters_on_one_rank_of_the_cpu(plan, tmp_path):
+def test_quantised_weights_are_a_choice_for_adapters_on_one_rank(plan, tmp_path):
     plan |= {"quantize_bits": 4, "method": "lora"}
     assert "quantised weights are not trained: choose the method lora or prompt" in refused(
         tmp_path, plan, method="full"
     )
     assert "trained on one rank only, not on 2" in refused(tmp_path, plan, number_ranks=2)
-    assert "trained on the CPU only as yet" in refused(tmp_path, plan, device="cuda")
     assert "quantize_bits is 5: it must be 2, 3, 4 or 8" in refused(tmp_path, plan, quantize_bits=5)
     assert "quantize_group_size is 0" in refused(tmp_path, plan, quantize_group_size=0)
 

@@ -14,7 +14,7 @@ from transformers import (
     Qwen2Config,
     Qwen3Config,
 )
-from worker import MASKED, write_token_file
+from worker import DEVICE, MASKED, write_token_file
 
 VOCAB = 257
 STEPS = 20
@@ -130,7 +130,7 @@ def plan_of(folder, model_dir, *, rows=None, **fields):
         "model_dir": model_dir,
         "tokens_file": save_rows(rows or make_rows(96, longest=30), folder / "rows.tok"),
         "dtype": "float32",
-        "device": "cpu",
+        "device": DEVICE,
         "learning_rate": 1e-3,
         "warmup_ratio": 0,
         "batch_size": 2,

@@ -7,6 +7,7 @@ import pytest
 import torch
 from ranks import finish_ranks, of_kind, start_ranks
 from transformers import ViTConfig, ViTForImageClassification
+from worker import DEVICE
 
 SIZE, CLASSES = 16, ["cat", "dog", "emu"]
 HYBRID = {"plugin": "hybrid_parallel", "batch_size": 4, "learning_rate": 1e-3}
@@ -49,7 +50,7 @@ def write_plan(folder, ranks=1, **plan):
         "threads": 1,
         "max_steps": 4,
         "batch_size": 4 // ranks,
-        "device": "cpu",
+        "device": DEVICE,
         **plan,
     }
     path = folder / "plan.json"

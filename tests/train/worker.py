@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 WORKER = pathlib.Path(os.environ["ASSAY_BIN_DIR"]) / "assay-worker"
 MASKED = -100
+#: Where plans run that name none: cuda on a machine that has a GPU (docs/cuda.md).
+DEVICE = os.environ.get("ASSAY_TEST_DEVICE", "cpu")
 
 
 def write_token_file(path, rows, vocab_size):

@@ -32,6 +32,7 @@ struct Operations {
   decltype(&reference::dropout_mask) dropout_mask = reference::dropout_mask;
   decltype(&reference::attention) attention = reference::attention;
   decltype(&reference::rotate) rotate = reference::rotate;
+  decltype(&reference::dequantize) dequantize = reference::dequantize;
   decltype(&reference::adamw) adamw = reference::adamw;
   decltype(&reference::sgd) sgd = reference::sgd;
   decltype(&reference::gradient_stats) gradient_stats = reference::gradient_stats;

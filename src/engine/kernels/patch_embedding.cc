@@ -52,7 +52,7 @@ struct EmbedPatches : torch::autograd::Function<EmbedPatches> {
     variable_list result(6);
     result[4] = wide_sum_1LH.to(parameter_dtype);
     result[3] = result[4].narrow(1, 0, 1).clone();
-    result[2] = wide_sum_1LH.narrow(1, 1, tokens - 1).sum({0, 1}).to(parameter_dtype);
+    result[2] = wide_sum_1LH.narrow(1, 1, tokens - 1).sum(at::IntArrayRef({0, 1})).to(parameter_dtype);
     if (ctx->needs_input_grad(1)) {
       const at::Tensor grad_patches =
           grad_BLH.narrow(1, 1, tokens - 1).to(dtype).contiguous().view({images * (tokens - 1), hidden});

@@ -4,73 +4,16 @@
 #include <vector>
 
 #include "engine/kernels/cpu/parallel.h"
+#include "engine/kernels/op_table.h"
 #include "engine/kernels/products.h"
 
 namespace assay::engine {
 namespace {
 
-constexpr int64_t kWordBits = 32;
-
-/// Values of one input in the words of a column: where they begin.
-struct ValuePlace {
-  int64_t word;
-  int shift;
-};
-
-ValuePlace place_of_value(int64_t index, int64_t bits) {
-  return {index * bits / kWordBits, static_cast<int>(index * bits % kWordBits)};
-}
-
-/// Calls `take(column, value)` for all values of row `index` of `words`, which has `columns` columns.
-template <typename Take>
-void for_each_value(const uint32_t* words, int64_t index, int64_t bits, int64_t columns, const Take& take) {
-  const ValuePlace place = place_of_value(index, bits);
-  const uint32_t mask = (1U << bits) - 1;
-  const uint32_t* low = words + place.word * columns;
-  if (place.shift + bits <= kWordBits) {
-    for (int64_t c = 0; c < columns; ++c) {
-      take(c, (low[c] >> place.shift) & mask);
-    }
-    return;
-  }
-  const uint32_t* high = low + columns;  // values of 3 bits may lie in two words
-  for (int64_t c = 0; c < columns; ++c) {
-    take(c, ((low[c] >> place.shift) | (high[c] << (kWordBits - place.shift))) & mask);
-  }
-}
-
-const uint32_t* words_of(const at::Tensor& words) {
-  return reinterpret_cast<const uint32_t*>(words.const_data_ptr<int32_t>());
-}
-
-template <typename T>
-void dequantize(const QuantizedTensors& tensors, const at::Tensor& scales_GO, const at::Tensor& zeros_GO,
-                const at::Tensor& weight_IO) {
-  const int64_t outputs = weight_IO.size(1);
-  const uint32_t* words = words_of(tensors.words_WO);
-  const auto* groups = tensors.group_of_I.const_data_ptr<int32_t>();
-  const auto* scales = scales_GO.const_data_ptr<float>();
-  const auto* zeros = zeros_GO.const_data_ptr<float>();
-  T* weight = weight_IO.mutable_data_ptr<T>();
-  cpu::parallel_rows(weight_IO.size(0), outputs, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float* scale = scales + groups[i] * outputs;
-      const float* zero = zeros + groups[i] * outputs;
-      T* row = weight + i * outputs;
-      for_each_value(words, i, tensors.bits, outputs, [&](int64_t o, uint32_t value) {
-        row[o] = static_cast<T>(scale[o] * (static_cast<float>(static_cast<int32_t>(value)) - zero[o]));
-      });
-    }
-  });
-}
-
 at::Tensor group_numbers(int64_t inputs, int64_t group_size, at::Device device) {
-  const at::Tensor groups_I = at::empty({inputs}, at::TensorOptions(at::kInt).device(device));
+  at::Tensor groups_I = at::empty({inputs}, at::TensorOptions(at::kInt).device(device));
   if (!device.is_meta()) {
-    auto* groups = groups_I.mutable_data_ptr<int32_t>();
-    for (int64_t i = 0; i < inputs; ++i) {
-      groups[i] = static_cast<int32_t>(i / group_size);
-    }
+    groups_I.copy_(at::arange(inputs, at::kInt).div_(group_size, "floor"));
   }
   return groups_I;
 }
@@ -153,7 +96,7 @@ QuantizedTensors round_to_nearest(const at::Tensor& weight_OI, int64_t bits, int
   result.scales_GO.masked_fill_(result.scales_GO == 0, 1.0);
   const at::Tensor scales_IO = result.scales_GO.to(at::kFloat).index_select(0, result.group_of_I);
   values_IO.div_(scales_IO).round_().add_(middle).clamp_(0, most);
-  result.words_WO = pack_values(values_IO.to(at::kByte), bits);
+  result.words_WO = pack_values(values_IO.to(at::kByte).cpu(), bits).to(weight_OI.device());
   return result;
 }
 
@@ -161,23 +104,7 @@ QuantizedWeight::QuantizedWeight(QuantizedTensors tensors, at::ScalarType dtype)
     : tensors_(std::move(tensors)), dtype_(dtype) {}
 
 at::Tensor QuantizedWeight::dequantized() const {
-  const at::Tensor scales_GO = tensors_.scales_GO.to(at::kFloat);
-  const at::Tensor zeros_GO = tensors_.zeros_GO.to(at::kFloat);
-  const at::Tensor weight_IO =
-      at::empty({tensors_.group_of_I.size(0), scales_GO.size(1)}, scales_GO.options().dtype(dtype_));
-  if (!weight_IO.is_meta()) {
-    switch (dtype_) {
-      case at::kHalf:
-        dequantize<at::Half>(tensors_, scales_GO, zeros_GO, weight_IO);
-        break;
-      case at::kBFloat16:
-        dequantize<at::BFloat16>(tensors_, scales_GO, zeros_GO, weight_IO);
-        break;
-      default:
-        dequantize<float>(tensors_, scales_GO, zeros_GO, weight_IO);
-    }
-  }
-  return weight_IO.t();
+  return operations(tensors_.words_WO.device(), dtype_).dequantize(tensors_, dtype_).t();
 }
 
 at::Tensor QuantizedWeight::product_nt(const at::Tensor& x_MI, const at::Tensor& bias_O) {

@@ -53,7 +53,7 @@ at::Tensor by_definition(const QuantizedTensors& tensors) {
   return weight_OI;
 }
 
-TEST(QuantizedWeight, IsItsDefinition) {
+void expect_definition() {
   for (const int64_t bits : kBits) {
     const QuantizedTensors tensors = any_weight(bits);
     const at::Tensor want = by_definition(tensors);
@@ -61,7 +61,16 @@ TEST(QuantizedWeight, IsItsDefinition) {
       const at::Tensor got = QuantizedWeight(tensors, dtype).dequantized();
       EXPECT_TRUE(got.equal(want.to(dtype))) << bits << " bits as " << dtype;
     }
+    EXPECT_TRUE(QuantizedWeight(tensors, at::kDouble).dequantized().allclose(want, 1e-7, 0)) << "the reference";
   }
+}
+
+TEST(QuantizedWeight, IsItsDefinition) {
+  expect_definition();
+}
+
+TEST(QuantizedWeight, IsItsDefinitionByTheBodiesOfTheCudaKernels) {
+  testing::with_cuda_bodies(expect_definition);
 }
 
 TEST(QuantizedWeight, PackedValuesComeBack) {

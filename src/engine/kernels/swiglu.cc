@@ -21,10 +21,11 @@ struct Swiglu : torch::autograd::Function<Swiglu> {
   }
 };
 
-/// Rows that are multiplied, or summed up, in float32 at a time.
+/// Rows that are multiplied, or summed up, in float32 at a time: what a core's cache holds, and elsewhere what is worth
+/// a launch.
 int64_t rows_at_a_time(const at::Tensor& x_TI) {
-  constexpr int64_t kElements = int64_t{1} << 18;
-  return std::max<int64_t>(1, kElements / std::max<int64_t>(1, x_TI.size(1)));
+  const int64_t elements = int64_t{1} << (x_TI.is_cuda() ? 26 : 18);
+  return std::max<int64_t>(1, elements / std::max<int64_t>(1, x_TI.size(1)));
 }
 
 /// Calls `work(rows)` for stretches of the rows of `x_TI`; `rows` narrows a tensor to them.

@@ -16,6 +16,12 @@ at::Tensor with_features(const at::Tensor& x_TND, int64_t heads, const at::Tenso
   return at::cat({x, features.expand({x.size(0), heads, kAlibiFeatures})}, 2).view({x.size(0), -1});
 }
 
+/// Where and as `like` is, without waiting for what its device has to do.
+at::Tensor moved_like(const at::Tensor& host, const at::Tensor& like) {
+  const at::Tensor converted = host.to(like.scalar_type());
+  return (like.is_cuda() ? converted.pin_memory() : converted).to(like.device(), /*non_blocking=*/true);
+}
+
 }  // namespace
 
 std::vector<double> alibi_slopes(int64_t heads) {
@@ -42,7 +48,7 @@ BiasedHeads add_alibi(const at::Tensor& q_TND, const at::Tensor& k_TND, const at
   const at::Tensor of_keys_T1E = at::zeros({positions.size(0), 1, kAlibiFeatures}, q_TND.options());
   of_keys_T1E.select(2, 0).select(1, 0).copy_(positions.div(kAlibiStride, "floor"));
   of_keys_T1E.select(2, 1).select(1, 0).copy_(positions.remainder(kAlibiStride));
-  return {with_features(q_TND, heads, of_queries_NE.to(q_TND.options()).unsqueeze(0)),
+  return {with_features(q_TND, heads, moved_like(of_queries_NE, q_TND).unsqueeze(0)),
           with_features(k_TND, heads, of_keys_T1E),
           with_features(v_TND, heads, at::zeros({1, 1, kAlibiFeatures}, v_TND.options()))};
 }

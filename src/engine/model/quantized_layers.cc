@@ -104,10 +104,10 @@ QuantizedTensors QuantizedLayers::stored(const std::string& path, const std::vec
   const int64_t groups = groups_of(shape[1]);
   QuantizedTensors tensors;
   tensors.bits = scheme_.bits;
-  tensors.words_WO = weights_->take_integers({path + ".qweight", {shape[1] * scheme_.bits / 32, shape[0]}});
+  tensors.words_WO = weights_->take_integers({path + ".qweight", {shape[1] * scheme_.bits / 32, shape[0]}}).to(device_);
   tensors.scales_GO = weights_->take({path + ".scales", {groups, shape[0]}}, at::kHalf, device_).clone();
-  tensors.zeros_GO = stored_zeros(path, groups, shape[0]);
-  tensors.group_of_I = stored_groups(path, groups, shape[1]);
+  tensors.zeros_GO = stored_zeros(path, groups, shape[0]).to(device_);
+  tensors.group_of_I = stored_groups(path, groups, shape[1]).to(device_);
   pass_over_absent_bias(path);
   return tensors;
 }

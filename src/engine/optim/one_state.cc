@@ -8,8 +8,10 @@
 namespace assay::engine {
 namespace {
 
-/// Elements of a stretch: its tensors lie in a core's cache together.
-constexpr int64_t kStretch = int64_t{1} << 16;
+/// Elements of a stretch: its tensors lie in a core's cache together, and elsewhere it is worth its launches.
+int64_t stretch_of(const at::Tensor& parameter) {
+  return int64_t{1} << (parameter.is_cuda() ? 24 : 16);
+}
 
 void assign(const at::Tensor& target, const at::Tensor& value, const at::Tensor& skip) {
   target.copy_(skip.defined() ? at::where(skip, target, value.to(target.scalar_type())) : value);
@@ -90,8 +92,9 @@ class OneState : public Optimizer {
     const at::Tensor gradient = slot.parameter.grad().reshape({-1});
     const at::Tensor state = slot.state.view({-1});
     const at::Tensor factor = scale.factor.to(at::kFloat);
-    for (int64_t begin = 0; begin < parameter.numel(); begin += kStretch) {
-      const int64_t size = std::min(kStretch, parameter.numel() - begin);
+    const int64_t stretch_size = stretch_of(parameter);
+    for (int64_t begin = 0; begin < parameter.numel(); begin += stretch_size) {
+      const int64_t size = std::min(stretch_size, parameter.numel() - begin);
       const at::Tensor old_parameter = parameter.narrow(0, begin, size);
       const at::Tensor old_state = state.narrow(0, begin, size);
       const Stretch stretch{.parameter = old_parameter.to(at::kFloat),

@@ -30,6 +30,7 @@ at::Tensor dropout_mask(const DropoutDraw& draw);
 at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD,
                      const PackedBatch& batch, const RotaryTable* rotary, const AttentionOptions& options,
                      KeptAttention* kept);
+at::Tensor dequantize(const QuantizedTensors& tensors, at::ScalarType dtype);
 void adamw(const std::vector<AdamwTensors>& tensors, const AdamwScalars& scalars, const GradientRule& rule);
 void sgd(const std::vector<AdamwTensors>& tensors, double learning_rate, double weight_decay, const GradientRule& rule);
 at::Tensor gradient_stats(const std::vector<at::Tensor>& gradients);
@@ -55,6 +56,7 @@ inline constexpr Operations kOperations{.name = "cpu",
                                         .outer_sum = outer_sum,
                                         .dropout_mask = dropout_mask,
                                         .attention = attention,
+                                        .dequantize = dequantize,
                                         .adamw = adamw,
                                         .sgd = sgd,
                                         .gradient_stats = gradient_stats};

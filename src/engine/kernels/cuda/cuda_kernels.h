@@ -34,6 +34,8 @@ void launch(const Rotate& task, Dtype dtype, Stream stream);
 void launch(const CrossEntropy& task, Dtype dtype, Stream stream);
 void launch(const Split& task, Dtype dtype, Stream stream);
 void launch(const AddMasked& task, Dtype dtype, Stream stream);
+void launch(const Dequantize& task, Dtype dtype, Stream stream);
+void launch(const EmbeddingSums& task, Dtype dtype, Stream stream);
 void launch(const DropoutMaskTask& task, Stream stream);
 
 /// Dtypes of an update with adamw: one of AdamwTensors' rows, whose T `copy` is, also where there is none.

@@ -6,6 +6,7 @@
 #include "engine/kernels/memory.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/optimizer_step.h"
+#include "engine/kernels/quantized_weight.h"
 #include "engine/kernels/test_support.h"
 
 namespace assay::engine {
@@ -56,6 +57,31 @@ class Device : public ::testing::Test {
     }
   }
 };
+
+TEST_F(Device, QuantisedWeights) {
+  const at::Tensor weight_OI = at::randn({96, 160});
+  for (const int64_t bits : {2, 3, 4, 8}) {
+    const QuantizedTensors tensors = round_to_nearest(weight_OI, bits, 64);
+    QuantizedTensors moved = round_to_nearest(on_gpu(weight_OI), bits, 64);
+    EXPECT_TRUE(moved.words_WO.cpu().equal(tensors.words_WO)) << bits << " bits";
+    for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16, at::kHalf, at::kDouble}) {
+      const at::Tensor want = QuantizedWeight(tensors, dtype).dequantized();
+      const at::Tensor got = QuantizedWeight(moved, dtype).dequantized();
+      EXPECT_TRUE(got.cpu().equal(want)) << bits << " bits as " << dtype;
+    }
+  }
+}
+
+TEST_F(Device, ExpertsOperations) {
+  for (const Precision& precision : kPrecisions) {
+    for (const int64_t width : {33, 576}) {
+      expect_same(
+          [](const Tensors& in) -> Tensors { return {weighted_swiglu(in[0], in[1], in[2])}; },
+          {at::randn({70, width}, at::kDouble), at::randn({70, width}, at::kDouble), at::rand({70}, at::kDouble)},
+          {true, true, true}, precision, "weighted_swiglu");
+    }
+  }
+}
 
 TEST_F(Device, NormsAndElementwiseOperations) {
   for (const Precision& precision : kPrecisions) {
@@ -136,8 +162,8 @@ TEST_F(Device, Attention) {
     int64_t window;
     bool causal = true;
   };
-  const std::vector<Case> cases = {{{1}, 1, 1, 8, 0},
-                                   {{1, 1}, 4, 2, 16, 0},
+  const std::vector<Case> cases = {{{2}, 1, 1, 8, 0},
+                                   {{1, 3}, 4, 2, 16, 0},
                                    {{200, 1, 77}, 6, 2, 64, 0},
                                    {{150, 20}, 4, 2, 24, 16},
                                    {{197, 1, 77}, 3, 3, 64, 0, false}};

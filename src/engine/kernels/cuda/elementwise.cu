@@ -40,6 +40,16 @@ __global__ void split_kernel(const __grid_constant__ Split task) {
   split<T>(task, Grid{});
 }
 
+template <typename T>
+__global__ void dequantize_kernel(const __grid_constant__ Dequantize task) {
+  dequantize<T>(task, Grid{});
+}
+
+template <typename T>
+__global__ void embedding_sums_kernel(const __grid_constant__ EmbeddingSums task) {
+  embedding_sums<T>(task, Grid{});
+}
+
 __global__ void dropout_mask_kernel(const __grid_constant__ DropoutMaskTask task, int64_t counters) {
   dropout_mask(task, counters, Grid{});
 }
@@ -114,6 +124,26 @@ void launch(const Split& task, Dtype dtype, Stream stream) {
   }
   with_type(dtype, [&](auto zero) {
     split_kernel<decltype(zero)><<<blocks_for(count), kElementwiseThreads, 0, stream>>>(task);
+  });
+}
+
+void launch(const Dequantize& task, Dtype dtype, Stream stream) {
+  const int64_t count = task.inputs / 32 * task.outputs;
+  if (count == 0) {
+    return;
+  }
+  with_type(dtype, [&](auto zero) {
+    dequantize_kernel<decltype(zero)><<<blocks_for(count), kElementwiseThreads, 0, stream>>>(task);
+  });
+}
+
+void launch(const EmbeddingSums& task, Dtype dtype, Stream stream) {
+  const int64_t count = task.count * task.width;
+  if (count == 0) {
+    return;
+  }
+  with_type(dtype, [&](auto zero) {
+    embedding_sums_kernel<decltype(zero)><<<blocks_for(count), kElementwiseThreads, 0, stream>>>(task);
   });
 }
 

@@ -118,6 +118,50 @@ ASSAY_DEVICE_CODE void split(const Split& task, const Team& team) {
   }
 }
 
+/// A thread takes 32 inputs of one output, which fill `bits` words; its neighbours take the outputs beside it.
+template <typename T, typename Team>
+ASSAY_DEVICE_CODE void dequantize(const Dequantize& task, const Team& team) {
+  constexpr int kWord = 32;
+  const uint32_t mask = (1U << task.bits) - 1;
+  for (int64_t item = team.rank(); item < task.inputs / kWord * task.outputs; item += team.size()) {
+    const int64_t block = item / task.outputs;
+    const int64_t o = item % task.outputs;
+    const uint32_t* word = task.words + block * task.bits * task.outputs + o;
+    uint64_t ahead = 0;  // bits that were loaded and not taken
+    int loaded = 0;
+    for (int64_t i = block * kWord; i < (block + 1) * kWord; ++i) {
+      if (loaded < task.bits) {
+        ahead |= static_cast<uint64_t>(*word) << loaded;
+        word += task.outputs;
+        loaded += kWord;
+      }
+      const int64_t at = task.groups[i] * task.outputs + o;
+      const auto value = static_cast<float>(static_cast<uint32_t>(ahead) & mask);
+      static_cast<T*>(task.weight)[i * task.outputs + o] = static_cast<T>(task.scales[at] * (value - task.zeros[at]));
+      ahead >>= task.bits;
+      loaded -= task.bits;
+    }
+  }
+}
+
+/// The first token of an id sums up a column of all its rows.
+template <typename T, typename Team>
+ASSAY_DEVICE_CODE void embedding_sums(const EmbeddingSums& task, const Team& team) {
+  for (int64_t item = team.rank(); item < task.count * task.width; item += team.size()) {
+    const int64_t first = item / task.width;
+    const int64_t column = item % task.width;
+    const int64_t id = task.ids[first];
+    if (first > 0 && task.ids[first - 1] == id) {
+      continue;
+    }
+    float sum = 0;
+    for (int64_t i = first; i < task.count && task.ids[i] == id; ++i) {
+      sum += static_cast<float>(static_cast<const T*>(task.rows)[task.tokens[i] * task.width + column]);
+    }
+    static_cast<T*>(task.sums)[id * task.width + column] = static_cast<T>(sum * task.multiplier);
+  }
+}
+
 template <typename T, int kLanes, typename Team>
 ASSAY_DEVICE_CODE void add_masked(const AddMasked& task, const Team& team) {
   for_packs<kLanes>(team, task.count, [&](int64_t i, auto lanes) {

@@ -243,6 +243,14 @@ void launch(const Split& task, Dtype dtype, Stream) {
   with_type(dtype, [&](auto zero) { run_team([&](HostTeam& team) { split<decltype(zero)>(task, team); }); });
 }
 
+void launch(const Dequantize& task, Dtype dtype, Stream) {
+  with_type(dtype, [&](auto zero) { run_team([&](HostTeam& team) { dequantize<decltype(zero)>(task, team); }); });
+}
+
+void launch(const EmbeddingSums& task, Dtype dtype, Stream) {
+  with_type(dtype, [&](auto zero) { run_team([&](HostTeam& team) { embedding_sums<decltype(zero)>(task, team); }); });
+}
+
 void launch(const DropoutMaskTask& task, Stream) {
   run_team([&](HostTeam& team) { dropout_mask(task, counters_of_token(task), team); });
 }

@@ -122,10 +122,38 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
   return losses_C.sum();
 }
 
+at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T, int64_t rows, double multiplier) {
+  const auto [ids, tokens] = at::sort(ids_T, /*stable=*/std::optional(true), /*dim=*/0, /*descending=*/false);
+  at::Tensor grad_VH = at::zeros({rows, grad_TH.size(1)}, grad_TH.options());
+  launch_on(grad_VH, EmbeddingSums{.ids = ids.const_data_ptr<int64_t>(),
+                                   .tokens = tokens.const_data_ptr<int64_t>(),
+                                   .rows = grad_TH.const_data_ptr(),
+                                   .sums = grad_VH.mutable_data_ptr(),
+                                   .count = grad_TH.size(0),
+                                   .width = grad_TH.size(1),
+                                   .multiplier = static_cast<float>(multiplier)});
+  return grad_VH;
+}
+
 at::Tensor dropout_mask(const DropoutDraw& draw) {
   at::Tensor mask_TF = at::empty({draw.keys_T.size(0), draw.features}, draw.keys_T.options().dtype(at::kByte));
   on_stream_of(mask_TF, [&](Stream stream) { launch(mask_task(draw, draw.keys_T, mask_TF), stream); });
   return mask_TF;
+}
+
+at::Tensor dequantize(const QuantizedTensors& tensors, at::ScalarType dtype) {
+  const at::Tensor scales_GO = tensors.scales_GO.to(at::kFloat);
+  const at::Tensor zeros_GO = tensors.zeros_GO.to(at::kFloat);
+  at::Tensor weight_IO = at::empty({tensors.group_of_I.size(0), scales_GO.size(1)}, scales_GO.options().dtype(dtype));
+  launch_on(weight_IO, Dequantize{.words = words_of(tensors.words_WO),
+                                  .scales = scales_GO.const_data_ptr<float>(),
+                                  .zeros = zeros_GO.const_data_ptr<float>(),
+                                  .groups = tensors.group_of_I.const_data_ptr<int32_t>(),
+                                  .weight = weight_IO.mutable_data_ptr(),
+                                  .inputs = weight_IO.size(0),
+                                  .outputs = weight_IO.size(1),
+                                  .bits = static_cast<int>(tensors.bits)});
+  return weight_IO;
 }
 
 at::Tensor split(const at::Tensor& values, std::array<int, 3> pieces, bool side_by_side) {
@@ -161,6 +189,7 @@ const Operations kOperations{.name = "cuda",
                              .swiglu_forward = swiglu_forward,
                              .swiglu_backward = swiglu_backward,
                              .add_scaled = add_scaled,
+                             .embedding_backward = embedding_backward,
                              .cross_entropy = cross_entropy,
                              .project_down = project_down,
                              .project_up = project_up,
@@ -168,6 +197,7 @@ const Operations kOperations{.name = "cuda",
                              .dropout_mask = dropout_mask,
                              .attention = attention,
                              .rotate = rotate,
+                             .dequantize = dequantize,
                              .adamw = adamw,
                              .sgd = sgd,
                              .gradient_stats = gradient_stats};

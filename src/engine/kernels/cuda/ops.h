@@ -17,6 +17,8 @@ at::Tensor gelu_backward(const at::Tensor& grad_y, const at::Tensor& x, bool tan
 at::Tensor swiglu_forward(const at::Tensor& gate_TI, const at::Tensor& up_TI);
 SwigluGradients swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gate_TI, const at::Tensor& up_TI);
 at::Tensor add_scaled(const at::Tensor& a, const at::Tensor& b, double multiplier);
+/// libtorch's own sums of more than 3,072 tokens are not the same on every run.
+at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T, int64_t rows, double multiplier);
 at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient);
 /// The reference's but for bfloat16.
 at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale);
@@ -32,6 +34,7 @@ at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at:
                      KeptAttention* kept);
 /// D is even.
 at::Tensor rotate(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T, bool inverse);
+at::Tensor dequantize(const QuantizedTensors& tensors, at::ScalarType dtype);
 void adamw(const std::vector<AdamwTensors>& tensors, const AdamwScalars& scalars, const GradientRule& rule);
 void sgd(const std::vector<AdamwTensors>& tensors, double learning_rate, double weight_decay, const GradientRule& rule);
 at::Tensor gradient_stats(const std::vector<at::Tensor>& gradients);

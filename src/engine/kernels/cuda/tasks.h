@@ -156,6 +156,31 @@ struct Split {
   int pieces[3];
 };
 
+/// weight[i, o] = scales[g, o] * (value[i, o] - zeros[g, o]) with g = groups[i]; the words are those of
+/// QuantizedTensors, whose inputs are a multiple of 32.
+struct Dequantize {
+  const uint32_t* words;
+  const float* scales;
+  const float* zeros;
+  const int32_t* groups;
+  void* weight;
+  int64_t inputs;
+  int64_t outputs;
+  int bits;
+};
+
+/// sums[id] = multiplier * the sum of the rows of `rows` whose tokens have that id, one after the other. `ids` ascend,
+/// and `tokens` says which row each is of. Rows of `sums` without tokens are left alone.
+struct EmbeddingSums {
+  const int64_t* ids;
+  const int64_t* tokens;
+  const void* rows;
+  void* sums;
+  int64_t count;
+  int64_t width;
+  float multiplier;
+};
+
 /// y += update where `mask` (bytes; null: everywhere) is not 0, times `scale`, rounded once.
 struct AddMasked {
   const float* update;

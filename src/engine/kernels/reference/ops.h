@@ -11,6 +11,7 @@
 #include "engine/kernels/op_arguments.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/optimizer_step.h"
+#include "engine/kernels/quantized_tensors.h"
 
 namespace assay::engine::reference {
 
@@ -60,6 +61,9 @@ at::Tensor attention(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at:
                      KeptAttention* kept = nullptr);
 /// x cos + rotate_half(x) sin in the dtype of x, as transformers does it, or back again; x is [T, heads, D].
 at::Tensor rotate(const at::Tensor& x_TND, const RotaryTable& rotary, const at::Tensor& positions_T, bool inverse);
+
+/// The weight in `dtype`: [I, O].
+at::Tensor dequantize(const QuantizedTensors& tensors, at::ScalarType dtype);
 
 /// As in optimizer_step.h and gradient_rule.h, of at least one tensor.
 void adamw(const std::vector<AdamwTensors>& tensors, const AdamwScalars& scalars, const GradientRule& rule);
