@@ -133,14 +133,15 @@ def test_in_a_folder(experiments, tmp_path, experiment, client, operation):
 
 
 @pytest.mark.parametrize(
-    ("client", "last", "name", "reason"),
+    ("client", "last", "name", "reasons"),
     [
-        ("assay", ".metadata", "__1_0.distcp", "__1_0.distcp is damaged"),
-        ("raw", "1-0", "1-0", "other values than were saved"),
+        # The change may fall between two looks of one load.
+        ("assay", ".metadata", "__1_0.distcp", ("__1_0.distcp is damaged", "__1_0.distcp: it changed")),
+        ("raw", "1-0", "1-0", ("other values than were saved",)),
     ],
 )
-def test_what_is_loaded_is_compared(experiments, tmp_path, client, last, name, reason):
-    """One byte of a rank's file changes between two of many loads."""
+def test_what_is_loaded_is_compared(experiments, tmp_path, client, last, name, reasons):
+    """One byte of a rank's file changes between two of many loads, or within one."""
     process = experiments.start(SHARDED, client, tmp_path, operation="load", epochs=1000)
     saved = tmp_path / "checkpoint-benchmark" / client
     wait_for(lambda: any(path.stat().st_size > 0 for path in saved.glob(f"*/step-1/{last}")))
@@ -151,7 +152,7 @@ def test_what_is_loaded_is_compared(experiments, tmp_path, client, last, name, r
         file.seek(-1, os.SEEK_CUR)
         file.write(bytes([byte ^ 64]))
     _, stderr = process.communicate(timeout=300)
-    assert process.returncode == 1 and reason in stderr, stderr
+    assert process.returncode in (1, 2) and any(reason in stderr for reason in reasons), stderr
 
 
 def test_the_published_script_prints_its_lines_and_the_row_of_its_table(experiments, tmp_path):

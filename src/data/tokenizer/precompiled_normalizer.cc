@@ -149,7 +149,9 @@ Result<NormalizerPtr> MakePrecompiledNormalizer(std::string_view charsmap) {
     return Status::InvalidArgument("precompiled_charsmap is truncated");
   }
   std::vector<uint32_t> units(trie_bytes / sizeof(uint32_t));
-  std::memcpy(units.data(), blob->data() + sizeof trie_bytes, units.size() * sizeof(uint32_t));
+  if (!units.empty()) {
+    std::memcpy(units.data(), blob->data() + sizeof trie_bytes, units.size() * sizeof(uint32_t));
+  }
   std::string replacements = blob->substr(sizeof trie_bytes + trie_bytes);
   if (!IsValidUtf8(replacements)) {
     return Status::InvalidArgument("precompiled_charsmap holds replacements that are not UTF-8");
