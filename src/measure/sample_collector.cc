@@ -124,6 +124,10 @@ void SampleCollector::CollectWaits() {
 }
 
 double SampleCollector::TakeOwnWait() {
+  // The first sample may be another thread's, whose file this would then be for good.
+  if (series_.time_s.empty()) {
+    return 0;
+  }
   if (!own_schedstat_) {
     own_schedstat_.emplace("/proc/thread-self/schedstat");
   }

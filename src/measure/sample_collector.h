@@ -16,7 +16,7 @@
 
 namespace assay::measure {
 
-/// Collect() is called by one thread.
+/// Collect() is called by one thread, but for the first time, which may be another's.
 class SampleCollector {
  public:
   /// What `pids` and their descendants use counts together, and what `pids` read and write; what is told of one process
@@ -52,7 +52,7 @@ class SampleCollector {
 
   ProcessTree tree_;
   ProcFile status_;
-  std::optional<ProcFile> own_schedstat_;  ///< of the thread that collects
+  std::optional<ProcFile> own_schedstat_;  ///< of the thread that collects all samples but the first
   double own_wait_seconds_ = 0;
   std::vector<ProcFile> schedstats_;  ///< of each root
   std::vector<DiskUse> disks_;        ///< of each root

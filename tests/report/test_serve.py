@@ -226,10 +226,11 @@ def test_a_space_is_served_from_the_store_that_its_file_names(samples, read, tmp
     served.attach([BIN_DIR / "assay", "serve", space_of_store(tmp_path, store), "--port", "0"])
     reader = read(served.link)
     assert "finetune_full_benchmark-v1.0.0, last" in reader.text("#app .live")
+    reader.page.close()  # which would ask for its server again and again
     served.stop()
     other = space_of_store(tmp_path, tmp_path / "other.db")
     command = [BIN_DIR / "assay", "serve", space_of_store(tmp_path, store), other, "--port", "0"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 2 and "name different stores" in done.stderr and done.stderr.count("\n") == 1
 
 

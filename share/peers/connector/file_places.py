@@ -78,4 +78,6 @@ class FilePlaces:
         (bucket, prefix), client = self.split(uri), self.client()
         keys = [{"Key": prefix + name} for name in self.files(uri)]
         for begin in range(0, len(keys), MOST_REMOVED):
-            client.delete_objects(Bucket=bucket, Delete={"Objects": keys[begin : begin + MOST_REMOVED]})
+            removed = client.delete_objects(Bucket=bucket, Delete={"Objects": keys[begin : begin + MOST_REMOVED]})
+            for error in removed.get("Errors", []):
+                raise OSError(f"cannot remove s3://{bucket}/{error['Key']}: {error['Code']}: {error['Message']}")

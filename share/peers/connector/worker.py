@@ -207,9 +207,8 @@ class Run:
     def fine_tune(self, step, connector, data, checkpoints):
         from fine_tune import FineTune
 
-        tokenizer = load_tokenizer(self.plan["fine_tune"]["tokenizer"])
-
         def train():
+            tokenizer = load_tokenizer(self.plan["fine_tune"]["tokenizer"])
             rows = Rows(connector.samples(data, f"{self.folder}/cache-{step}"), tokenizer, self.plan["fine_tune"])
             here = f"{self.folder}/trainer-{step}"
             FineTune(self.plan, self.events, connector, rows, here).train(checkpoints, resumes=step == "resume")

@@ -147,6 +147,15 @@ Status CheckKinds(const std::string& file, const json& pod) {
   return Status::Ok();
 }
 
+/// Whether the container was promised all the memory that it may take: else a machine that others filled may have ended
+/// it within its limit.
+bool HasItsMemory(const json& container) {
+  const std::string limit = At(container, {"resources", "limits", "memory"}, std::string());
+  const std::string request = At(container, {"resources", "requests", "memory"}, limit);
+  const std::optional<double> most = ParseQuantity(limit);
+  return most && ParseQuantity(request) == most;
+}
+
 }  // namespace
 
 Resources ResourcesOf(const KubernetesOptions& options, int64_t ranks, bool on_gpus) {
@@ -265,7 +274,7 @@ bool WentBeyondMemory(const json& pods) {
   for (const json& pod : At(pods, {"items"}, json::array())) {
     const json containers = At(pod, {"spec", "containers"}, json::array());
     const json ranks = containers.is_array() && !containers.empty() ? containers[0] : json();
-    if (At(ranks, {"resources", "limits", "memory"}, json()).is_null()) {
+    if (!HasItsMemory(ranks)) {
       continue;
     }
     for (const json& container : At(pod, {"status", "containerStatuses"}, json::array())) {

@@ -52,8 +52,8 @@ BatchState StateOf(const nlohmann::json& job);
 /// Of a job that failed: what ended the first of its pods that says it (out of memory, evicted), one line; empty where
 /// none does.
 std::string EndOfPods(const nlohmann::json& pods);
-/// Whether the kernel ended ranks of `pods` for memory, where their container has a limit of its own. Without one
-/// others of the machine may have used the memory up.
+/// Whether the kernel ended ranks of `pods` for memory, where their container requests as much as its limit. With a
+/// smaller request, or no limit, others of the machine may have used the memory up.
 bool WentBeyondMemory(const nlohmann::json& pods);
 /// Of a job that waits: why its pods do not start.
 BatchState StateOfPods(const nlohmann::json& pods);

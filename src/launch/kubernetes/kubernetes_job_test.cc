@@ -110,6 +110,9 @@ TEST(KubernetesJobTest, TellsWhichPodsTookMoreMemoryThanTheirLimit) {
   };
   EXPECT_TRUE(beyond("ranks", "OOMKilled", R"({"memory": "4Gi"})"));
   EXPECT_FALSE(beyond("ranks", "OOMKilled", R"({"cpu": "4"})")) << "others may have used it up";
+  EXPECT_TRUE(beyond("ranks", "OOMKilled", R"({"memory": "4Gi"}, "requests": {"memory": "4096Mi"})"));
+  EXPECT_FALSE(beyond("ranks", "OOMKilled", R"({"memory": "4Gi"}, "requests": {"memory": "1Gi"})"))
+      << "the machine may have had no more";
   EXPECT_FALSE(beyond("ranks", "Error", R"({"memory": "4Gi"})"));
   EXPECT_FALSE(beyond("beside", "OOMKilled", R"({"memory": "4Gi"})"));
 }
