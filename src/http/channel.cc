@@ -22,6 +22,9 @@ Channel::Step PlainChannel::StepOf(ssize_t count, Outcome would_block) {
   if (errno == EAGAIN || errno == EWOULDBLOCK) {
     return {would_block, 0};
   }
+  if (errno == EFAULT) {
+    return Fail(Outcome::kUnreadable, std::strerror(errno));
+  }
   return Fail(Outcome::kBroken, std::strerror(errno));
 }
 

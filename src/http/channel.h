@@ -16,12 +16,13 @@ namespace assay::http {
 class Channel {
  public:
   enum class Outcome {
-    kMoved,      ///< `bytes` of them, one at least
-    kWantRead,   ///< nothing before the socket can be read
-    kWantWrite,  ///< nothing before it can be written
-    kClosed,     ///< the peer has said that nothing more comes
-    kBroken,     ///< the connection is lost; error() says how
-    kRefused,    ///< the peer is not who it should be, or speaks no TLS that we do; error() says why
+    kMoved,       ///< `bytes` of them, one at least
+    kWantRead,    ///< nothing before the socket can be read
+    kWantWrite,   ///< nothing before it can be written
+    kClosed,      ///< the peer has said that nothing more comes
+    kBroken,      ///< the connection is lost; error() says how
+    kUnreadable,  ///< what is to be sent is no memory that can be read, as of a mapped file that was cut short
+    kRefused,     ///< the peer is not who it should be, or speaks no TLS that we do; error() says why
   };
   struct Step {
     Outcome outcome = Outcome::kMoved;

@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cstring>
@@ -165,6 +166,33 @@ TEST_P(ClientTest, SendsMostOfALargeBodyFromWhereItLies) {
     EXPECT_GT(source.skipped, large.size() / 2);
   }
   EXPECT_EQ(server_->stats().connections_accepted, 1);
+}
+
+/// Shows memory that nobody can read, and reads what should be there.
+class UnreadableSource : public SpanSource {
+ public:
+  explicit UnreadableSource(std::span<const std::byte> content) : SpanSource({content}), bytes_(content.size()) {}
+  ~UnreadableSource() override { ::munmap(memory_, bytes_); }
+  std::span<const std::byte> Peek(size_t most) const override {
+    return {static_cast<const std::byte*>(memory_), SpanSource::Peek(most).size()};
+  }
+
+ private:
+  size_t bytes_;
+  void* memory_ = ::mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+};
+
+TEST_P(ClientTest, ReadsWhatCannotBeSentFromWhereItLies) {
+  StartServer();
+  Client client(With());
+  const std::string large(3 << 20, 'l');
+  UnreadableSource source(BytesOf(large));
+  Transfer transfer = Get("/");
+  transfer.request.method = "PUT";
+  transfer.source = &source;
+  const Outcome outcome = client.Run(std::move(transfer));
+  ASSERT_TRUE(outcome.ok()) << outcome.detail;
+  EXPECT_TRUE(outcome.response.body == large);
 }
 
 TEST_P(ClientTest, MethodsFollowEachOtherOnOneHandle) {

@@ -81,6 +81,13 @@ Channel::Step RequestSender::SendPiece(Channel& channel, size_t most) {
   if (shown.size() < std::min(kMinShownBytes, most)) {
     shown = {};
   }
+  const Channel::Step step = SendPieces(channel, shown, most);
+  // The source itself can read what lies there, or knows what to give instead.
+  return step.outcome == Channel::Outcome::kUnreadable ? SendPieces(channel, {}, most) : step;
+}
+
+/// What the buffer still holds, and `shown`; where there is neither, a piece that is copied.
+Channel::Step RequestSender::SendPieces(Channel& channel, std::span<const std::byte> shown, size_t most) {
   std::span<const std::byte> copied = std::span(buffer_).subspan(buffer_sent_);
   if (copied.empty() && shown.empty()) {
     FillBuffer(most);

@@ -34,6 +34,7 @@ class RequestSender {
 
  private:
   Channel::Step SendPiece(Channel& channel, size_t most);
+  Channel::Step SendPieces(Channel& channel, std::span<const std::byte> shown, size_t most);
   void FillBuffer(size_t most);
   void Advance(size_t count);
 
