@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <utility>
-#include <vector>
 
-#include "shards/format/sample_table.h"
 #include "storage/integrity/checksum.h"
 
 namespace assay::shards {
-namespace {
 
-/// The records of a shard's samples, out of the table of its version.
+/// Out of the table of the shard's version.
 Result<std::vector<SampleRecord>> ReadRecords(const Dataset& dataset, size_t shard) {
   size_t first = 0;
   for (const SampleTableFile& table : dataset.manifest->tables) {
@@ -35,18 +32,16 @@ Result<std::vector<SampleRecord>> ReadRecords(const Dataset& dataset, size_t sha
   return Status::Internal(fmt::format("{} has no table of shard {}", dataset.place.Uri(kManifestName), shard));
 }
 
-}  // namespace
-
 bool HasLoneSamples(const Dataset& dataset, size_t shard) {
   const ShardEntry& entry = dataset.index.shards[shard];
   const ShardFormat format = entry.schema->format;
   return dataset.manifest && !entry.zip_data && (format == ShardFormat::kMds || format == ShardFormat::kWebDataset);
 }
 
-Result<ShardContent> LoadSamples(const Dataset& dataset, size_t shard, std::span<const uint32_t> samples) {
+Result<ShardContent> LoadSamples(const Dataset& dataset, size_t shard, std::span<const SampleRecord> records,
+                                 std::span<const uint32_t> samples) {
   const ShardEntry& entry = dataset.index.shards[shard];
   const std::string uri = dataset.place.Uri(entry.data().basename);
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<SampleRecord> records, ReadRecords(dataset, shard));
   size_t wanted_bytes = 0;
   for (const uint32_t sample : samples) {
     wanted_bytes += records[sample].bytes;

@@ -1,32 +1,58 @@
 #include "shards/stream/fetch_cost.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "shards/format/sample_table.h"
+#include "storage/transfer/range_plan.h"
 
 namespace assay::shards {
 namespace {
 
 constexpr int64_t kLeastShardBytes = int64_t{1} << 20;
-constexpr int64_t kMostOfAWait = int64_t{64} << 10;   // reads of fewer bytes tell the wait
-constexpr int64_t kLeastOfASpeed = int64_t{1} << 20;  // reads of more tell the speed
-constexpr double kNewest = 0.2;                       // weight of a read among those before it
-constexpr int64_t kRequestsAtATime = 16;              // of one read of many samples
+constexpr double kNewest = 0.2;           // weight of what is newest among much before it
+constexpr int64_t kRequestsAtATime = 16;  // of one read of many samples
+
+/// Of `noted` before it; the first few are their mean.
+void Average(double value, int64_t& noted, double& average) {
+  ++noted;
+  average += std::max(kNewest, 1 / static_cast<double>(noted)) * (value - average);
+}
+
+/// What a read of samples fetches.
+struct SampleRead {
+  double requests = 0;
+  double bytes = 0;
+};
+
+/// Samples that lie anywhere in their shard: gaps between them are of exponential lengths, and short ones are fetched.
+SampleRead ReadOf(int64_t shard_bytes, int64_t samples, int64_t sample_bytes) {
+  const auto number = static_cast<double>(samples);
+  const double gap = static_cast<double>(std::max<int64_t>(shard_bytes - sample_bytes, 1)) / number;
+  const double most = storage::kCoalesceGapBytes / gap;
+  const double apart = std::exp(-most);  // that part of all gaps is longer than what is fetched
+  return {.requests = 1 + (number - 1) * apart,
+          .bytes = static_cast<double>(sample_bytes) + (number - 1) * gap * (1 - apart * (1 + most))};
+}
 
 }  // namespace
 
-void FetchCost::Note(int64_t bytes, double seconds) {
+void FetchCost::NoteShard(int64_t bytes, double seconds) {
+  if (!measures_ || bytes < kLeastShardBytes) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  const double moving = std::max({seconds - speed_.wait_seconds, seconds / 10, 1e-9});
+  Average(static_cast<double>(bytes) / moving, shards_, speed_.bytes_per_second);
+}
+
+void FetchCost::NoteRequest(int64_t bytes, double seconds) {
   if (!measures_) {
     return;
   }
   const std::lock_guard lock(mutex_);
-  if (bytes <= kMostOfAWait) {
-    speed_.wait_seconds += kNewest * (seconds - speed_.wait_seconds);
-  } else if (bytes >= kLeastOfASpeed) {
-    const double moving = std::max(seconds - speed_.wait_seconds, seconds / 10);
-    const double speed = static_cast<double>(bytes) / std::max(moving, 1e-9);
-    speed_.bytes_per_second += kNewest * (speed - speed_.bytes_per_second);
-  }
+  const double waited = std::max(seconds - static_cast<double>(bytes) / speed_.bytes_per_second, 0.0);
+  Average(waited, requests_, speed_.wait_seconds);
 }
 
 StoreSpeed FetchCost::speed() const {
@@ -38,13 +64,17 @@ bool FetchCost::SamplesPay(int64_t shard_bytes, int64_t shard_samples, int64_t s
   if (shard_bytes < kLeastShardBytes || samples == 0) {
     return false;
   }
-  const StoreSpeed speed = this->speed();
-  const auto seconds = [&speed](int64_t waits, int64_t bytes) {
-    return static_cast<double>(waits) * speed.wait_seconds + static_cast<double>(bytes) / speed.bytes_per_second;
+  const std::lock_guard lock(mutex_);
+  if (measures_ && shards_ == 0) {
+    return false;
+  }
+  const auto seconds = [this](double waits, double bytes) {
+    return waits * speed_.wait_seconds + bytes / speed_.bytes_per_second;
   };
-  const int64_t table_bytes = shard_samples * static_cast<int64_t>(sizeof(SampleRecord));
-  const int64_t waits = 1 + (samples + kRequestsAtATime - 1) / kRequestsAtATime;
-  return seconds(waits, table_bytes + sample_bytes) < seconds(1, shard_bytes) / 2;
+  const SampleRead read = ReadOf(shard_bytes, samples, sample_bytes);
+  const auto table_bytes = static_cast<double>(shard_samples) * sizeof(SampleRecord);
+  const double waits = 1 + std::ceil(read.requests / kRequestsAtATime);
+  return seconds(waits, table_bytes + read.bytes) < seconds(1, static_cast<double>(shard_bytes)) / 2;
 }
 
 }  // namespace assay::shards

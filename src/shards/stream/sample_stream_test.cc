@@ -6,6 +6,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <future>
+#include <optional>
 #include <set>
 #include <thread>
 
@@ -44,6 +47,21 @@ class MeetingStore : public storage::ForwardingStore {
   std::atomic<bool> has_met_ = false;
 };
 
+/// Gives ten bytes of a shard a microsecond.
+class SlowStore : public storage::ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<storage::ObjectInfo> Read(const std::string& key, std::span<const storage::ReadPiece> pieces,
+                                   const storage::ReadOptions& options) override {
+    if (key.ends_with(".mds")) {
+      for (const storage::ReadPiece& piece : pieces) {
+        std::this_thread::sleep_for(std::chrono::microseconds(piece.memory.size() / 10));
+      }
+    }
+    return ForwardingStore::Read(key, pieces, options);
+  }
+};
+
 class SampleStreamTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -68,6 +86,16 @@ class SampleStreamTest : public testing::Test {
     };
     EXPECT_TRUE(store_->ReadWhole(key, allocate, {}).ok());
     return content;
+  }
+
+  /// Five shards of 100 samples of 20 KB.
+  void MakeLarge() {
+    std::string rows;
+    for (int i = 0; i < kSamples; ++i) {
+      rows += fmt::format("{{\"n\": {}, \"t\": \"{}\"}}\n", i, std::string(20'000, 'x'));
+    }
+    Put("rows.jsonl", rows);
+    Make("large/", {.size_limit = 2 << 20});
   }
 
   void Make(const std::string& prefix, const ConvertOptions& options) {
@@ -165,12 +193,7 @@ TEST_F(SampleStreamTest, ShardsAreFetchedOnceWhereMemoryIsEnough) {
 }
 
 TEST_F(SampleStreamTest, FewSamplesOfLargeShardsAreFetchedAlone) {
-  std::string rows;
-  for (int i = 0; i < kSamples; ++i) {
-    rows += fmt::format("{{\"n\": {}, \"t\": \"{}\"}}\n", i, std::string(20'000, 'x'));
-  }
-  Put("rows.jsonl", rows);
-  Make("large/", {.size_limit = 2 << 20});
+  MakeLarge();
   StreamOptions options = Options();
   options.speed = {.wait_seconds = 0, .bytes_per_second = 1};
   options.order.shuffle = ShuffleAlgorithm::kPy1s;
@@ -204,6 +227,20 @@ TEST_F(SampleStreamTest, FewSamplesOfLargeShardsAreFetchedAlone) {
   for (; sample.ok() && *sample; sample = damaged->Next()) {
   }
   EXPECT_THAT(sample.status().message(), HasSubstr("large/shard.00000.mds is damaged"));
+}
+
+TEST_F(SampleStreamTest, SamplesAreFetchedAloneOnceShardsWereSlow) {
+  MakeLarge();
+  store_ = std::make_shared<SlowStore>(store_);
+  StreamOptions options = Options();
+  options.order.shuffle = ShuffleAlgorithm::kPy1s;
+  options.order.canonical_nodes = 1;
+  options.order.epoch_size = 40;
+  options.memory_bytes = 100'000;  // shards come one by one
+  const auto stream = *SampleStream::Open(Sources("large/"), options);
+  EXPECT_EQ(Take(*stream).size(), 40u);
+  EXPECT_EQ(stream->counters().fetched_shards, 1);
+  EXPECT_GT(stream->counters().fetched_samples, 0);
 }
 
 TEST_F(SampleStreamTest, AnotherNumberOfRanksGoesOnWithTheSameOrder) {
@@ -346,6 +383,32 @@ TEST_F(SampleStreamTest, RanksShareACache) {
   const auto again = open(0);
   Take(*again);
   EXPECT_EQ(again->counters().fetched_shards, 0);
+}
+
+TEST_F(SampleStreamTest, AShardIsTakenOnceItIsCachedWhoeverHasTheClaim) {
+  Make("one/", {});
+  const TemporaryDirectory from = *TemporaryDirectory::Create("from");
+  const TemporaryDirectory to = *TemporaryDirectory::Create("to");
+  const auto take = [&](const std::string& folder) {
+    StreamOptions options = Options();
+    options.cache_folder = folder;
+    const auto stream = *SampleStream::Open(Sources("one/"), options);
+    EXPECT_EQ(Take(*stream).size(), size_t{kSamples});
+    return stream->counters().fetched_shards;
+  };
+  EXPECT_EQ(take(from.path()), 1);
+  const std::filesystem::path cached = std::filesystem::directory_iterator(from.path())->path();
+  const std::string name = cached.stem().string().substr(std::string_view("assay-").size());
+  const auto cache = *DiskCache::Open(to.path(), 1 << 20);
+  std::optional<DiskCache::Claim> claim = cache->TryClaim(name);
+  ASSERT_TRUE(claim);
+  auto waiting = std::async(std::launch::async, [&] { return take(to.path()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::filesystem::create_hard_link(cached, std::filesystem::path(to.path()) / cached.filename());
+  // The claim is waited for by some minutes.
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(90)), std::future_status::ready);
+  claim.reset();
+  EXPECT_EQ(waiting.get(), 0);
 }
 
 TEST_F(SampleStreamTest, NobodyWaitsForAShardThatTheCacheCannotTake) {

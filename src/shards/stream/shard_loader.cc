@@ -69,14 +69,18 @@ bool ShardLoader::SamplesPay(uint32_t shard, int64_t samples) const {
 }
 
 Result<LoadedShard> ShardLoader::LoadSome(uint32_t shard, std::span<const uint32_t> samples) {
+  const Dataset& dataset = DatasetOf(shard);
+  const size_t number = table_.shard(shard).number;
   const double start = MonotonicSeconds();
-  Result<ShardContent> content = LoadSamples(DatasetOf(shard), table_.shard(shard).number, samples);
+  const Result<std::vector<SampleRecord>> records = ReadRecords(dataset, number);
+  const double seconds = MonotonicSeconds() - start;
+  Result<ShardContent> content =
+      records.ok() ? LoadSamples(dataset, number, *records, samples) : Result<ShardContent>(records.status());
   if (!content.ok()) {
     counters_.damaged_fetches += IsDamaged(content.status()) ? 1 : 0;
     return Fetch(shard);
   }
-  // The table is read first, which takes a wait.
-  cost_.Note(content->stored_bytes, std::max(0.0, MonotonicSeconds() - start - cost_.speed().wait_seconds));
+  cost_.NoteRequest(static_cast<int64_t>(records->size() * sizeof(SampleRecord)), seconds);
   counters_.fetched_samples += static_cast<int64_t>(samples.size());
   counters_.fetched_bytes += content->stored_bytes;
   const int64_t bytes = MappedBytes(content->samples()) + static_cast<int64_t>(content->data.bytes.size());
@@ -111,7 +115,7 @@ Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
   const double start = MonotonicSeconds();
   Result<ShardContent> content = LoadShard(dataset, number);
   if (content.ok()) {
-    cost_.Note(content->stored_bytes, MonotonicSeconds() - start);
+    cost_.NoteShard(content->stored_bytes, MonotonicSeconds() - start);
   }
   if (!content.ok() && IsDamaged(content.status())) {
     ++counters_.damaged_fetches;  // on its way, perhaps
@@ -188,13 +192,18 @@ Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_
   }
   const storage::CancelFlag cancel = DatasetOf(shard).place.cancel;
   const double start = MonotonicSeconds();
-  std::optional<DiskCache::Claim> claim = cache_->TryClaim(CacheName(shard, false));
+  const std::string name = CacheName(shard, false);
+  std::optional<DiskCache::Claim> claim = cache_->TryClaim(name);
   while (!claim && MonotonicSeconds() - start < kLongestWaitSeconds) {
     if (storage::IsCancelled(cancel)) {
       return storage::CancelledStatus("read", DatasetOf(shard).place.Uri(EntryOf(shard).data().basename));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    claim = cache_->TryClaim(CacheName(shard, false));
+    // All that wait take it once it is there, and not one after the other, each with the claim.
+    if (std::optional<LoadedShard> cached = cache_->Has(name) ? FindCached(shard) : std::nullopt) {
+      return *std::move(cached);
+    }
+    claim = cache_->TryClaim(name);
   }
   // Whoever had the claim may have put it there since it was looked for.
   if (std::optional<LoadedShard> cached = FindCached(shard)) {
