@@ -123,7 +123,8 @@ def check(values):
     assert "bucket_cost_percent" in values
     for step, first in FIRSTS.items():
         start = values[f"{step}_start_seconds"]
-        assert 0 < start < values[first] < start + values[f"{step}_seconds"]
+        # An event's way to the store may take as long as a first step.
+        assert 0 < start <= values[first] < start + values[f"{step}_seconds"]
 
 
 @pytest.mark.parametrize("connector", ["assay", "assay-copy"])
