@@ -22,15 +22,18 @@ def licence_of(folder):
     return files[0].read_text(encoding="utf-8").strip() if files else "(no file of a licence in the package)"
 
 
+def name_of_licence(about):
+    """Of older packages a list."""
+    return about.get("license") or ", ".join(one["type"] for one in about.get("licenses", [])) or "unknown"
+
+
 def main(meta_file, modules):
     meta = json.loads(pathlib.Path(meta_file).read_text())
     texts = {}
     for package in packages_of(meta):
         folder = pathlib.Path(modules) / package
         about = json.loads((folder / "package.json").read_text())
-        texts.setdefault(licence_of(folder), []).append(
-            f"{package} {about['version']} ({about.get('license', 'unknown')})"
-        )
+        texts.setdefault(licence_of(folder), []).append(f"{package} {about['version']} ({name_of_licence(about)})")
     print("What share/web/report.js is made of beside src/web.")
     for text, packages in sorted(texts.items(), key=lambda item: item[1]):
         print("\n" + "=" * 100 + "\n" + "\n".join(packages) + "\n" + "-" * 100 + "\n" + text)
