@@ -1,6 +1,6 @@
 // The data sets that charts name (report/charts/chart.h): each makes records of the rows that the filter keeps.
 
-import { extent, least, max, median, min, rollup } from "d3-array";
+import { extent, least, max, median, min, rollup, sort } from "d3-array";
 import { readable, samples, withUnit } from "./format.js";
 import { frontOf } from "./pareto.js";
 import { compare } from "./statistics.js";
@@ -27,17 +27,16 @@ function thin(rows, x, y, always) {
   return rows.filter((i) => kept.has(i));
 }
 
+/** A key of where a row stands on `axes`. */
+export const placeOn = (axes) => (i) => axes.map(({ codes }) => codes[i]).join();
+
 /** Each row's panel by the axes `names`: {count, place(row), label(row)}. */
-function panelsOf(report, names, rows, codeOf) {
-  const axes = names.map((name) => report.axes.find((axis) => axis.name === name)).filter(Boolean);
-  const keyOf = (row) => axes.map((axis) => codeOf(axis, row));
-  const keys = [...new Map(rows.map((row) => [keyOf(row).join(), keyOf(row)])).values()];
-  keys.sort((a, b) => a.map((code, i) => code - b[i]).find((difference) => difference !== 0) ?? 0);
-  const places = new Map(keys.map((key, place) => [key.join(), place]));
-  return {
-    count: keys.length, place: (row) => places.get(keyOf(row).join()),
-    label: (row) => report.labelOf((axis) => codeOf(axis, row), axes),
-  };
+function panelsOf(report, names, rows) {
+  const axes = report.axes.filter(({ name }) => names.includes(name));
+  const keyOf = placeOn(axes);
+  const firsts = new Map(rows.map((i) => [keyOf(i), i])).values();
+  const places = new Map(sort(firsts, ...axes.map(({ codes }) => (i) => codes[i])).map((i, at) => [keyOf(i), at]));
+  return { count: places.size, place: (i) => places.get(keyOf(i)), label: (i) => report.labelOf(i, axes) };
 }
 
 const panelNote = (count, most) => (count > most ? `${most} of ${count} panels: filter to see others.` : "");
@@ -45,7 +44,7 @@ const commonNote = (common) => (common ? `All of them: ${common}.` : "");
 
 /** The rows of the first panels of a chart, and what makes records of them. */
 function withPanels(report, chart, rows) {
-  const { count, place, label } = panelsOf(report, chart.panels ?? [], rows, (axis, i) => axis.codes[i]);
+  const { count, place, label } = panelsOf(report, chart.panels ?? [], rows);
   const recordOf = (i, more) => ({ ...report.record(i), ...more, panel: label(i), panel_order: place(i) });
   const kept = rows.filter((i) => place(i) < MOST_PANELS);
   return { kept, recordOf, told: { panels: count, note: panelNote(count, MOST_PANELS) } };
@@ -56,7 +55,7 @@ function configurations({ report, rows, chart, chosen: { x, y, color } }) {
     const { kept, recordOf, told } = withPanels(report, chart, rows);
     return { records: kept.map((i) => recordOf(i, { slot: color ? color.codes[i] % 8 : 0 })), ...told };
   }
-  const front = x?.estimates && y?.estimates ? frontOf(report, rows, x, y) : new Set();
+  const front = x?.estimate && y?.estimate ? frontOf(report, rows, x, y) : new Set();
   const valued = rows.filter((i) => report.state[i] === "valid");
   const shown = x && y ? thin(valued, x, y, front) : valued;
   const few = shown.length < valued.length;
@@ -77,9 +76,9 @@ function ranked({ report, rows, chosen: { y } }) {
   const each = Math.max(3, Math.floor(MOST_RANKED / shown.length));
   const notes = [];
   const records = shown.flatMap((group, order) => {
-    const best = group.sort((a, b) => sign * (y.value(a) - y.value(b))).slice(0, each);
+    const best = sort(group, (i) => sign * y.value(i)).slice(0, each);
     const { label, common } = report.labelsAmong(best, conditions);
-    const panel = report.labelOf((axis) => axis.codes[best[0]], conditions);
+    const panel = report.labelOf(best[0], conditions);
     notes.push(commonNote(common));
     return best.map((i, rank) => ({ ...report.record(i), label: label(i), rank, panel, panel_order: order }));
   });
@@ -92,28 +91,22 @@ const CELL_TEXTS = { out_of_memory: "OOM", invalid: "rule", failed: "failed", mi
 /** A cell for each configuration and each point that was not measured. */
 function cells({ report, rows, chosen: { row, column, value }, isAll }) {
   const names = report.axes.filter((axis) => axis !== row && axis !== column).map((axis) => axis.name);
-  // Below zero: what was not measured.
-  const unmeasured = isAll ? Array.from({ length: report.model.unmeasured.count }, (_, u) => -1 - u) : [];
-  const codeOf = (axis, at) => (at >= 0 ? axis.codes[at] : axis.unmeasured[-1 - at]);
-  const all = [...rows, ...unmeasured];
-  const panels = panelsOf(report, names, all, codeOf);
-  const text = (axis, at) => (axis ? axis.texts[codeOf(axis, at)] ?? "any" : "");
-  const number = (at) => (at >= 0 && value ? value.value(at) : null);
-  const code = (axis, at) => (axis ? codeOf(axis, at) : 0);
-  const inOrder = all.map((at) => ({ at, order: panels.place(at), r: code(row, at), c: code(column, at) }))
-    .sort((a, b) => a.order - b.order || a.r - b.r || a.c - b.c);
+  const all = isAll ? [...rows, ...report.unmeasured] : rows;
+  const { count, place, label } = panelsOf(report, names, all);
   const each = Math.max(1, (row?.texts.length ?? 1) * (column?.texts.length ?? 1));
   const kept = Math.max(1, Math.min(MOST_PANELS, Math.floor(MOST_CELLS / each)));
-  const records = inOrder.filter(({ order }) => order < kept).map(({ at, order }) => {
-    const state = at >= 0 ? report.state[at] : "missing";
+  const inOrder = sort(all.filter((i) => place(i) < kept), place, (i) => row?.codes[i], (i) => column?.codes[i]);
+  const text = (axis, i) => (axis ? axis.texts[axis.codes[i]] ?? "any" : "");
+  const records = inOrder.map((i) => {
+    const [state, number] = [report.state[i], value?.value(i) ?? null];
     return {
-      i: at >= 0 ? at : null, state, row: text(row, at), column: text(column, at), panel: panels.label(at),
-      panel_order: order, group: report.group[at], value: number(at),
-      text: CELL_TEXTS[state] ?? (number(at) === null ? "" : readable(number(at))),
+      i: i < report.count ? i : null, state, row: text(row, i), column: text(column, i), panel: label(i),
+      panel_order: place(i), group: report.group[i], value: number,
+      text: CELL_TEXTS[state] ?? (number === null ? "" : readable(number)),
     };
   });
   return {
-    records, panels: panels.count, note: panelNote(panels.count, kept), columns: column?.texts.length ?? 1,
+    records, panels: count, note: panelNote(count, kept), columns: column?.texts.length ?? 1,
     longest: max(records, ({ panel }) => panel.length),
   };
 }
@@ -134,8 +127,7 @@ function lines({ report, rows, chart, chosen: { x } }) {
 
 /** Each configuration against the one of its series with the fewest ranks. */
 function speedups({ report, rows, chart, chosen: { x, y } }) {
-  const others = report.axes.filter((axis) => axis !== x);
-  const seriesOf = (i) => others.map((axis) => axis.codes[i]).join();
+  const seriesOf = placeOn(report.axes.filter((axis) => axis !== x));
   const valued = rows.filter((i) => y.value(i) > 0 && x.value(i) > 0);
   const series = Map.groupBy(valued, seriesOf);
   const baseOf = (i) => least(series.get(seriesOf(i)), x.value);
@@ -146,7 +138,7 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
     const more = x.value(i) / x.value(base);
     // The base is 1 by definition; of all others the interval has its error too.
     const { ratio, low, high } = i === base ? { ratio: 1, low: null, high: null }
-      : compare([[report.estimate(y, base), report.estimate(y, i)]]);
+      : compare([[y.estimate(base), y.estimate(i)]]);
     const efficiency = (speedup) => (speedup === null ? null : (100 * speedup) / more);
     return recordOf(i, {
       series: seriesOf(i), speedup: ratio, speedup_low: low, speedup_high: high,
@@ -158,28 +150,28 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
 }
 
 function predictions({ report, rows, chosen: { what } }) {
-  const { measured, predicted, off, unit } = what;
-  const known = rows.filter((i) => measured[i] !== null && predicted[i] !== null);
-  const { low, high } = what.estimates;
-  const records = known.map((i) => ({
-    ...report.record(i), measured: measured[i], measured_low: low[i], measured_high: high[i], predicted: predicted[i],
-    off: off[i], told: [report.line("measured", what, i), `predicted: ${withUnit(predicted[i], unit)}`],
+  const { predicted, off, unit } = what;
+  const known = rows.filter(what.isKnown);
+  const estimates = known.map(what.estimate);
+  const records = known.map((i, at) => ({
+    ...report.record(i), measured: what.value(i), measured_low: estimates[at].low, measured_high: estimates[at].high,
+    predicted: predicted.value(i), off: off.value(i),
+    told: [`measured: ${what.text(i)}`, `predicted: ${withUnit(predicted.value(i), unit)}`],
   }));
-  return { records, note: known.length > 0 ? `measured: ${samples(known.map((i) => report.estimate(what, i)))}` : "" };
+  return { records, note: known.length > 0 ? `measured: ${samples(estimates)}` : "" };
 }
 
 function parts({ report, rows, chart }) {
   const { columns } = report.breakdowns.find(({ id }) => id === chart.breakdown);
   const metric = report.metrics.find(({ better }) => better);
-  const goodness = (i) => (metric?.better === "lower" ? -1 : 1) * (metric?.value(i) ?? -Infinity);
-  const valued = rows.filter((i) => columns.some(({ values }) => values[i] !== null));
-  const shown = valued.toSorted((a, b) => goodness(b) - goodness(a)).slice(0, MOST_BARS);
+  const sign = metric?.better === "lower" ? 1 : -1;
+  const valued = rows.filter((i) => columns.some(({ value }) => value(i) !== null));
+  const shown = sort(valued, (i) => sign * (metric?.value(i) ?? sign * Infinity)).slice(0, MOST_BARS);
   const { label: labelOf, common } = report.labelsAmong(shown);
-  const bars = shown.flatMap((i) => columns.flatMap((column, order) =>
-    column.values[i] === null ? [] : [{ i, column, order, estimate: report.estimate(column, i) }]));
-  const records = bars.map(({ i, column, order, estimate: { value } }) => ({
-    ...report.record(i), label: labelOf(i), part: column.label, order, value,
-    told: [report.line(column.label, column, i)],
+  const barsOf = (i) => columns.map((column, order) => ({ i, column, order, estimate: column.estimate(i) }));
+  const bars = shown.flatMap(barsOf).filter(({ estimate }) => estimate);
+  const records = bars.map(({ i, column: { label, text }, order, estimate: { value } }) => ({
+    ...report.record(i), label: labelOf(i), part: label, order, value, told: [`${label}: ${text(i)}`],
   }));
   const few = shown.length < valued.length
     ? `The best ${shown.length} of ${valued.length} by ${metric?.short_title}; filter to see others. ` : "";

@@ -1,6 +1,7 @@
 // Elements, by Preact, of text alone: nothing that is measured ever becomes markup.
 
 import { createElement } from "preact";
+import { useState } from "preact/hooks";
 
 /** h("p.note", { title: "x", onclick: f }, "text", child, null): classes stand behind the tag. */
 export function h(tag, attributes, ...children) {
@@ -35,6 +36,13 @@ export function grid(label, heads, rows) {
     h("thead", {}, h("tr", {}, columns.map(head))),
     h("tbody", {}, rows.map(([name, ...cells]) => h("tr", {}, h("th", { scope: "row" }, name),
       cells.map((cell, i) => h(columns[i + 1].words ? "td" : "td.n", {}, cell)))))));
+}
+
+/** The first of `items` as `list` shows them; the others are made once they are asked for. */
+export function Folded({ items, most, more = "more", list = (some) => h("ul", {}, some) }) {
+  const [isOpen, setOpen] = useState(false);
+  return [list(items.slice(0, most)), items.length > most && h("details", { ontoggle: () => setOpen(true) },
+    h("summary", {}, `${items.length - most} ${more}`), isOpen && list(items.slice(most)))];
 }
 
 /** Chart, curves or lanes under their heading; the heading names it. */

@@ -1,6 +1,6 @@
 // The filter that all views share: facets with counts, a search, and what is in force as chips.
 
-import { h } from "./dom.js";
+import { Folded, h } from "./dom.js";
 import { share, STATES } from "./format.js";
 import { joinList, splitList } from "./selection.js";
 import { state } from "./state.js";
@@ -16,9 +16,7 @@ function facet(title, key, entries) {
   const items = entries.map(([value, text, count = 0]) => h(count > 0 ? "li" : "li.nothing", {}, h("label", {},
     h("input", { type: "checkbox", checked: on.includes(value), onchange: () => toggle(value) }),
     h("span.value", {}, text), h("span.count", {}, String(count)))));
-  return h("fieldset", {}, h("legend", {}, title), h("ul", {}, items.slice(0, MOST_VALUES)),
-    items.length > MOST_VALUES && h("details", {}, h("summary", {}, `${items.length - MOST_VALUES} more`),
-      h("ul", {}, items.slice(MOST_VALUES))));
+  return h("fieldset", {}, h("legend", {}, title), h(Folded, { items, most: MOST_VALUES }));
 }
 
 export function facets(report, { counts }) {

@@ -5,7 +5,7 @@ import { render } from "preact";
 import { prepare } from "./chart.js";
 import { h } from "./dom.js";
 import { chips } from "./filters.js";
-import { estimateText, joined } from "./format.js";
+import { joined } from "./format.js";
 import { Follower } from "./live.js";
 import { Report } from "./report.js";
 import { filterOf, select } from "./selection.js";
@@ -43,7 +43,7 @@ function pickedBar(report) {
   const uid = report.uid(i);
   const values = report.metrics.slice(0, 2).filter(({ value }) => value(i) !== null);
   return h("div.picked", {}, h("strong", {}, report.labels[i] || "picked"),
-    values.map((metric) => h("span", {}, estimateText(report.estimate(metric, i), metric.unit))),
+    values.map(({ text }) => h("span", {}, text(i))),
     h("a", { href: state.link("run", { run: uid }) }, "Its run"),
     h("a", { href: state.link("compare", { by: "run", a: uid }) }, "Compare it"),
     h("button.plain", { onclick: () => state.set({ pick: "" }) }, "Let go"));

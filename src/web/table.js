@@ -31,35 +31,23 @@ function coordinatesOf(report) {
     { key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) }];
 }
 
-/** A column of what has estimates: of a metric, of a part, of what was foretold. */
-function measured(report, key, label, column) {
+/** A column of what has estimates, of which what was foretold has no samples. */
+function measured({ key, label, unit, value, estimate: estimateOf, hasSamples }) {
   const cell = (i) => {
-    const estimate = report.estimate(column, i);
+    const estimate = estimateOf(i);
     if (!estimate) return "–";
     const interval = estimate.low === null ? "" : `${spread(estimate)}, `;
-    return [readable(estimate.value), " ", h("small", { title: basis(estimate) }, interval + sampleText(estimate))];
+    const told = () => h("small", { title: basis(estimate) }, interval + sampleText(estimate));
+    return [readable(estimate.value), hasSamples && [" ", told()]];
   };
-  return { key, label, unit: column.unit, number: true, value: (i) => column.estimates.value[i], cell };
-}
-
-function numbers(key, label, unit, values) {
-  const cell = (i) => (values[i] === null ? "–" : readable(values[i]));
-  return { key, label, unit, number: true, value: (i) => values[i], cell };
+  return { key, label, unit, number: true, value, cell };
 }
 
 /** What the columns beside the coordinates may be, by name: metrics, then tables of parts, then predictions. */
-function groupsOf(report) {
-  const metricOf = (metric) => measured(report, metric.field, metric.short_title, metric);
-  const metrics = { title: "metrics", columns: report.metrics.map(metricOf) };
-  const parts = report.breakdowns.map(({ id, title, columns }) =>
-    [id, { title, columns: columns.map((column, i) => measured(report, `${id}${i}`, column.label, column)) }]);
-  const predictions = report.predictions.map((prediction) => [prediction.field, {
-    title: `foretold: ${prediction.title}`,
-    columns: [measured(report, `${prediction.field}m`, "measured", prediction),
-      numbers(`${prediction.field}p`, "predicted", prediction.unit, prediction.predicted),
-      numbers(`${prediction.field}o`, "off by", "%", prediction.off)],
-  }]);
-  return new Map([["metrics", metrics], ...parts, ...predictions]);
+function groupsOf({ metrics, breakdowns, predictions }) {
+  const groups = [["metrics", "metrics", metrics], ...breakdowns.map(({ id, title, columns }) => [id, title, columns]),
+    ...predictions.map((one) => [one.field, `foretold: ${one.title}`, [one, one.predicted, one.off]])];
+  return new Map(groups.map(([id, title, columns]) => [id, { title, columns: columns.map(measured) }]));
 }
 
 /** What has no value stays last. */

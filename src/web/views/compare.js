@@ -1,8 +1,10 @@
 // Two sides: runs, hosts, commits, stores or any other coordinate. Only what differs, and how sure.
 
+import { range } from "d3-array";
 import { charts } from "../chart.js";
+import { placeOn } from "../datasets.js";
 import { grid, h, select, strengthBadge } from "../dom.js";
-import { count, estimateText, exact, joined, probability, ratio } from "../format.js";
+import { count, exact, joined, probability, ratio } from "../format.js";
 import { compare, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
 import { state } from "../state.js";
 import { useDetails } from "./details.js";
@@ -12,14 +14,15 @@ const MOST_PAIRS = 30;
 /** Pairs of valid configurations that differ in `axis` alone, in what always changes with it, and in nothing else. */
 function matchedPairs(report, rows, axis, a, b) {
   const [from, to] = [axis.texts.indexOf(a), axis.texts.indexOf(b)];
-  const codesAt = (code, other) => new Set(other.codes.filter((_, i) => axis.codes[i] === code));
+  const measured = range(report.count);
+  const codesAt = (code, other) => new Set(measured.filter((i) => axis.codes[i] === code).map((i) => other.codes[i]));
   const others = report.axes.filter((other) => other !== axis);
   const together = others.filter((other) => {
     const [x, y] = [codesAt(from, other), codesAt(to, other)];
     return x.size === 1 && y.size === 1 && x.isDisjointFrom(y);
   });
   const rest = others.filter((other) => !together.includes(other));
-  const place = (i) => rest.map((other) => other.codes[i]).join();
+  const place = placeOn(rest);
   const valid = rows.filter((i) => report.state[i] === "valid");
   const firsts = Map.groupBy(valid.filter((i) => axis.codes[i] === from), place);
   const seconds = valid.filter((i) => axis.codes[i] === to);
@@ -27,8 +30,8 @@ function matchedPairs(report, rows, axis, a, b) {
 }
 
 /** The estimates of a metric of those pairs that have both: {i, both}, i the second. */
-function estimatesOf(report, metric, pairs) {
-  return pairs.map(([a, b]) => ({ i: b, both: [report.estimate(metric, a), report.estimate(metric, b)] }))
+function estimatesOf(metric, pairs) {
+  return pairs.map(([a, b]) => ({ i: b, both: [metric.estimate(a), metric.estimate(b)] }))
     .filter(({ both }) => both.every((estimate) => estimate?.value > 0));
 }
 
@@ -37,7 +40,7 @@ const EFFECT_HEADS = ["target", "second by first", "95 % interval", "pairs", SUR
 
 /** Each metric over all pairs, judged among all metrics. */
 const effectsOf = (report, pairs) => judge(report.metrics.flatMap((metric) => {
-  const known = estimatesOf(report, metric, pairs);
+  const known = estimatesOf(metric, pairs);
   return known.length > 0 ? [{ metric, ...compare(known.map(({ both }) => both)) }] : [];
 }));
 
@@ -65,7 +68,7 @@ function warnings(report, pairs) {
 
 /** For the chart "ratios": each pair, judged among the pairs, and `effect`, what they say together. */
 function ratioData(report, { pairs, rest }, effect) {
-  const known = estimatesOf(report, effect.metric, pairs);
+  const known = estimatesOf(effect.metric, pairs);
   const others = report.axes.filter((axis) => !rest.includes(axis));
   const { label, common } = report.labelsAmong(known.map(({ i }) => i), others);
   const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([both]) }))).slice(0, MOST_PAIRS);
@@ -101,8 +104,7 @@ function TwoRuns({ page, a, b }) {
     return [warnings(report, [sides]), h("p.empty", {}, "The values of one of these runs are not in this page.")];
   }
   const { targets, provenance, units } = report.model.runs;
-  const metrics = report.metrics.map((metric) =>
-    [metric.title, ...sides.map((i) => estimateText(report.estimate(metric, i), metric.unit))]);
+  const metrics = report.metrics.map(({ title, text }) => [title, ...sides.map(text)]);
   const heads = ["target", { title: "first", words: true }, { title: "second", words: true }];
   return [warnings(report, [sides]),
     h("div", {}, h("h2", {}, "Their configurations"), grid("Estimates", heads, metrics)),

@@ -1,7 +1,7 @@
 // What was found, what trades one target against another, and what became of every point of the space.
 
 import { charts } from "../chart.js";
-import { h, strengthBadge } from "../dom.js";
+import { Folded, h, strengthBadge } from "../dom.js";
 import { probability, STATES } from "../format.js";
 import { state } from "../state.js";
 
@@ -19,13 +19,12 @@ function findingItem(finding) {
 function findings(report) {
   const { list, comparisons } = report.model.findings;
   const items = list.map(findingItem);
-  const [first, rest] = [items.slice(0, FIRST_FINDINGS), items.slice(FIRST_FINDINGS)];
   const none = report.count === 0 ? "Nothing has been measured yet." : "No value that this page knows how to compare.";
   const corrected = `${comparisons} comparisons were looked at; `
     + "what is called clear is so at 95 % among all of them (Holm).";
   return h("section.findings", { "aria-label": "Findings" }, h("h2", {}, "Findings"),
-    comparisons > 1 && h("p.note", {}, corrected), first.length > 0 ? h("ul", {}, first) : h("p.empty", {}, none),
-    rest.length > 0 && h("details", {}, h("summary", {}, `${rest.length} more`), h("ul", {}, rest)));
+    comparisons > 1 && h("p.note", {}, corrected), items.length === 0 && h("p.empty", {}, none),
+    items.length > 0 && h(Folded, { items, most: FIRST_FINDINGS }));
 }
 
 /** How many points have which state, each a way to them. */

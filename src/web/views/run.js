@@ -3,7 +3,7 @@
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { h, pairs, select } from "../dom.js";
-import { estimateText, exact, joined, moment, samples, spread, withUnit } from "../format.js";
+import { exact, joined, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
 import { state } from "../state.js";
@@ -26,9 +26,9 @@ const figuresOf = (series, figures) => figures.flatMap(({ id, scale, text, ...fi
 
 /** The charts of parts of one configuration alone. */
 function partCharts(page, i) {
-  const { breakdowns, charts } = page.report.model;
+  const { breakdowns, model: { charts } } = page.report;
   const has = ({ data, breakdown }) => data === "parts"
-    && breakdowns.find(({ id }) => id === breakdown).columns.some(({ values }) => values[i] !== null);
+    && breakdowns.find(({ id }) => id === breakdown).columns.some(({ value }) => value(i) !== null);
   return charts.filter(has).map((chart) =>
     h(Chart, { key: chart.id, chart: { ...chart, id: `run_${chart.id}` }, page, rows: [i] }));
 }
@@ -36,12 +36,12 @@ function partCharts(page, i) {
 /** Parts of the configuration's memory or time as text: every column of a table of parts. */
 function partsTables(report, i) {
   return report.breakdowns.map(({ title, columns }) => {
-    const known = columns.filter(({ values }) => values[i] !== null)
-      .map((column) => ({ ...column, estimate: report.estimate(column, i) }));
-    const text = ({ unit, estimate }) =>
-      withUnit(estimate.value, unit) + (estimate.low === null ? "" : ` ${spread(estimate)}`);
+    const known = columns.filter(({ value }) => value(i) !== null);
+    const estimates = known.map(({ estimate }) => estimate(i));
+    const interval = (estimate) => (estimate.low === null ? "" : ` ${spread(estimate)}`);
+    const row = ({ label, unit }, at) => [label, withUnit(estimates[at].value, unit) + interval(estimates[at])];
     return known.length > 0 && h("section.card", { "aria-label": title }, h("h2", {}, title),
-      pairs(known.map((part) => [part.label, text(part)]), samples(known.map(({ estimate }) => estimate))));
+      pairs(known.map(row), samples(estimates)));
   });
 }
 
@@ -54,8 +54,7 @@ function head(report, i, uid, at) {
     h("p.note", {}, `measured ${moment(at)} UTC, ${uid}`, others.length > 0 && " · other runs: ",
       others.slice(0, MOST_SIBLINGS).map((other, place) =>
         [place > 0 && ", ", h("a", { href: state.link("run", { run: other }) }, other.slice(0, 8))])),
-    pairs(known.map((metric) => [metric.title, estimateText(report.estimate(metric, i), metric.unit)]),
-      "Of its configuration"));
+    pairs(known.map(({ title, text }) => [title, text(i)]), "Of its configuration"));
 }
 
 function values({ model: { runs: { units, shared } } }, details) {
