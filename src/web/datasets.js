@@ -1,6 +1,6 @@
 // The data sets that charts name (report/charts/chart.h): each makes records of the rows that the filter keeps.
 
-import { extent, least, max, median, min, rollup, sort } from "d3-array";
+import { extent, greatest, least, max, median, min, rollup, sort } from "d3-array";
 import { readable, samples, withUnit } from "./format.js";
 import { frontOf } from "./pareto.js";
 import { compare } from "./statistics.js";
@@ -12,7 +12,10 @@ const MOST_RANKED = 12;
 const MOST_GROUPS = 4;
 const MOST_BARS = 24;
 
-/** Rows spread evenly over the area of x and y, those of `always` among them: a crowd looks the same. */
+/**
+ * Rows spread evenly over the area of x and y, those of `always` among them, and of each value of an axis the least and
+ * the greatest: a crowd looks the same.
+ */
 function thin(rows, x, y, always) {
   if (rows.length <= MOST_POINTS) return rows;
   const at = ({ value, texts, numeric, codes }) => {
@@ -23,7 +26,9 @@ function thin(rows, x, y, always) {
   const [column, line] = [at(x), at(y)];
   const cells = Map.groupBy(rows, (i) => column(i) * 64 + line(i));
   const each = Math.max(1, Math.floor(MOST_POINTS / cells.size));
-  const kept = new Set([...always, ...[...cells.values()].flatMap((cell) => cell.slice(0, each))]);
+  const places = Map.groupBy(rows, x.texts ? (i) => x.codes[i] : column);
+  const ends = [...places.values()].flatMap((some) => [least(some, y.value), greatest(some, y.value)]);
+  const kept = new Set([...always, ...ends, ...[...cells.values()].flatMap((cell) => cell.slice(0, each))]);
   return rows.filter((i) => kept.has(i));
 }
 

@@ -32,6 +32,7 @@ export class Follower {
   }
 
   async start() {
+    this.page.adopt(null, "The store is being read.");
     await this.refresh();
     this.source.listen({
       connected: (is) => {

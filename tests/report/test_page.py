@@ -6,12 +6,14 @@ import json
 import math
 import re
 import statistics
+import subprocess
 import urllib.parse
 
 import jsonschema
 import pytest
 import scipy.stats
 from conftest import NODE_MODULES
+from page_server import BIN_DIR, fill
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
 SAMPLES = [
@@ -176,6 +178,34 @@ def test_a_crowd_is_drawn_at_every_value_and_its_median_is_that_of_all(page_of, 
     assert len(records) < sum(map(len, values.values()))
     drawn = {record[field]: record["middle"] for record in records}
     assert drawn == pytest.approx({value: statistics.median(all_of) for value, all_of in values.items()})
+
+
+def test_a_crowd_over_many_words_is_drawn_at_each_of_them_with_its_ends(samples, read, tmp_path):
+    row = json.loads((samples / "demo.jsonl").read_text().splitlines()[0]) | {"series": {}, "series_units": {}}
+    words, each = [f"set {number:02}" for number in range(50)], 40
+    rows = []
+    for number, word in enumerate(words):
+        for batch in range(each):
+            named = {"uid": f"{each * number + batch:032x}", "entity_id": f"{word} {batch}"}
+            entity = row["entity"] | {"dataset_id": word, "batch_size": batch + 1}
+            speed = {"real_tokens_per_second": 1000.0 + batch}
+            rows.append(row | named | {"entity": entity, "properties": row["properties"] | speed})
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    store = tmp_path / "words.db"
+    fill(store, tmp_path / "rows.jsonl")
+    page = tmp_path / "words.html"
+    asked = ["--experiment", row["experiment"], "--store", store, "-o", page]
+    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    reader = read(page.as_uri() + "#explore?spread.x=a_dataset_id&spread.y=m_throughput")
+    with reader.page.expect_download() as download:
+        reader.page.locator("#spread button.save").click()
+    drawn = {}
+    for record in json.load(open(download.value.path()))["data"]["values"]:
+        drawn.setdefault(record["a_dataset_id"], []).append(record["m_throughput"])
+    assert sum(map(len, drawn.values())) < len(rows)
+    assert {word: (min(values), max(values)) for word, values in drawn.items()} == {
+        word: (1000, 999 + each) for word in words
+    }
 
 
 def test_rows_of_panels_are_filled_evenly(page_of):

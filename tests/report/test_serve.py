@@ -445,6 +445,19 @@ def test_an_exploration_of_another_version_hides_no_other(serve, read):
     assert "1 of 2 points" in reader.text(".going") and "strange" not in reader.text(".going")
 
 
+def test_a_page_that_waits_for_its_store_says_so(serve, browser):
+    served = serve("one")
+    context = browser.new_context()
+    page = context.new_page()
+    held = []
+    page.route("**/api/v1/subjects?*", lambda route: held.append(route))
+    page.goto(served.link)
+    page.get_by_text("The store is being read").wait_for()
+    held[0].continue_()
+    page.locator(".states").get_by_text("1 valid").wait_for()
+    context.close()
+
+
 def test_a_store_that_goes_away_is_a_notice_and_no_empty_page(serve, read):
     served = serve("mixed")
     reader = read(served.link)
