@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,12 @@ Status CheckTarget(const ReportOptions& options, report::Form form) {
   if (!FileExists(options.file)) {
     return Status::Ok();
   }
+  // Into a device or a pipe nothing is written: a file takes the place of what has the name.
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(options.file, ignored) &&
+      !std::filesystem::is_regular_file(options.file, ignored)) {
+    return Status::InvalidArgument(fmt::format("{} is no file: name another one", options.file));
+  }
   ASSAY_ASSIGN_OR_RETURN(const std::string old, ReadFile(options.file));
   return old.empty() || report::IsReport(old)
              ? Status::Ok()
@@ -66,8 +74,9 @@ void KeepMissing(const std::vector<report::UnmeasuredPoint>& elsewhere, std::vec
 }
 
 /// What all stores have, told apart by their names where there are several.
-Result<Selected> SelectOfStores(const ReportOptions& options, bool with_series) {
-  ASSAY_ASSIGN_OR_RETURN(Selected selected, Select(options.selection, with_series));
+Result<Selected> SelectOfStores(const ReportOptions& options) {
+  // Of some targets the report's figures are those of series, in every form.
+  ASSAY_ASSIGN_OR_RETURN(Selected selected, Select(options.selection, /*with_series=*/true));
   if (!options.beside.empty()) {
     ASSAY_ASSIGN_OR_RETURN(const std::string url, StoreOfSpace(options.selection.store, options.selection.space));
     NameStore(url, selected.measurements);
@@ -75,7 +84,7 @@ Result<Selected> SelectOfStores(const ReportOptions& options, bool with_series) 
   for (const std::string& url : options.beside) {
     Selection there = options.selection;
     there.store = url;
-    ASSAY_ASSIGN_OR_RETURN(Selected more, Select(there, with_series));
+    ASSAY_ASSIGN_OR_RETURN(Selected more, Select(there, /*with_series=*/true));
     NameStore(url, more.measurements);
     std::ranges::move(more.measurements, std::back_inserter(selected.measurements));
     KeepMissing(more.unmeasured, selected.unmeasured);
@@ -86,8 +95,7 @@ Result<Selected> SelectOfStores(const ReportOptions& options, bool with_series) 
 Status Run(const ReportOptions& options) {
   const report::Form form = FormOf(options);
   ASSAY_RETURN_IF_ERROR(CheckTarget(options, form));
-  const bool with_series = form == report::Form::kHtml || form == report::Form::kJson;
-  ASSAY_ASSIGN_OR_RETURN(const Selected selected, SelectOfStores(options, with_series));
+  ASSAY_ASSIGN_OR_RETURN(const Selected selected, SelectOfStores(options));
   const std::string text = report::RenderReport({.title = selected.title,
                                                  .space_description = selected.description,
                                                  .measurements = selected.measurements,

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 
 import jsonschema
@@ -90,6 +91,34 @@ def report(*arguments, cwd):
     return subprocess.run([BIN_DIR / "assay", "report", *arguments], cwd=cwd, capture_output=True, text=True)
 
 
+@pytest.mark.parametrize("name", ["demo", "mixed", "vit"])
+def test_every_form_of_a_report_has_the_figures_of_the_page(samples, tmp_path, name):
+    (tmp_path / "rows.jsonl").write_bytes((samples / f"{name}.jsonl").read_bytes())
+    command = [BIN_DIR / "assay", "store", "import", "rows.jsonl", "--store", "sqlite:///runs.db"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    experiment = json.loads((tmp_path / "rows.jsonl").read_text().splitlines()[0])["experiment"]
+    for form in ["json", "csv", "parquet", "html"]:
+        asked = ["--experiment", experiment, "--store", "sqlite:///runs.db", "-o", f"report.{form}"]
+        assert report(*asked, cwd=tmp_path).returncode == 0
+    model = json.loads((tmp_path / "report.json").read_text())
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    embedded = json.loads(re.search(r'<script[^>]* id="model"[^>]*>(.*?)</script>', page, re.DOTALL)[1])
+    assert embedded["configurations"] == model["configurations"] and embedded["metrics"] == model["metrics"]
+    with open(tmp_path / "report.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    table = pyarrow.parquet.read_table(tmp_path / "report.parquet")
+    assert [row["state"] for row in rows] == model["configurations"]["state"]
+    for metric in model["metrics"]:
+        columns = model["configurations"]["estimates"][metric["id"]]
+        for part, suffix in [("value", ""), ("low", "_low"), ("high", "_high"), ("n", "_n")]:
+            texts = [row[metric["id"] + suffix] for row in rows]
+            exact = [float(text) if text else None for text in texts]
+            assert table.column(metric["id"] + suffix).to_pylist() == exact
+            shown = columns[part] or [None] * len(rows)
+            assert [value is None for value in shown] == [value is None for value in exact]
+            assert [v for v in exact if v is not None] == pytest.approx([v for v in shown if v is not None], rel=1e-6)
+
+
 SPACE = """\
 entitySpace:
   - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}
@@ -164,5 +193,9 @@ def test_the_form_follows_the_files_ending_and_data_is_never_written_over(explor
         done = report("space.yaml", *store, "-o", name, cwd=explored)
         assert done.returncode == 2 and "is no report of assay" in done.stderr
         assert (explored / name).read_bytes() == b'PAR1 {"a": 1}'
+    os.mkfifo(explored / "pipe")
+    for name in ("pipe", "/dev/null"):
+        done = report("space.yaml", *store, "-o", name, cwd=explored)
+        assert done.returncode == 2 and f"{name} is no file" in done.stderr
     done = report("space.yaml", *store, "--output", "parquet", cwd=explored)
     assert done.returncode == 2 and "-o FILE" in done.stderr

@@ -71,10 +71,6 @@ Status MakeStore(SqliteConnection& connection) {
 }
 
 Result<ConnectionPtr> OpenToWrite(const std::string& path, const LeaseClock& clock, double longest_lock_seconds) {
-  if (IsDirectory(path)) {
-    return Status::InvalidArgument(
-        fmt::format("store {} is a folder: name a file in it, such as {}/runs.db", path, path));
-  }
   if (!ParentOf(path).empty()) {
     ASSAY_RETURN_IF_ERROR(MakeDirectories(ParentOf(path)));
   }

@@ -94,6 +94,11 @@ TEST_F(SqliteStoreTest, RefusesAFileThatIsNoStore) {
   }
   EXPECT_THAT(OpenError("sqlite:///" + other), HasSubstr("SQLite database of another program"));
   EXPECT_THAT(OpenError("sqlite:///" + directory_->path()), HasSubstr("is a folder"));
+  EXPECT_THAT(OpenStore(directory_->path(), StoreAccess::kReadOnly).status().message(), HasSubstr("is a folder"));
+  const std::string pipe = directory_->path() + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(OpenError(pipe), HasSubstr("is no file"));
+  EXPECT_THAT(OpenStore(pipe, StoreAccess::kReadOnly).status().message(), HasSubstr("is no file"));
 }
 
 TEST_F(SqliteStoreTest, RefusesATruncatedStore) {
