@@ -24,9 +24,6 @@ using samplestore::SampleStore;
 constexpr size_t kMostShelves = 4;
 constexpr int64_t kMostNewRows = 10'000;  ///< that are told at once; the next look tells of others
 constexpr double kReopenSeconds = 1;
-constexpr double kLongestWaitSeconds = 2;
-constexpr int64_t kQuicklyCounted = 100'000;  ///< so many rows are counted before anything is read of them
-constexpr double kFirstCountSeconds = 3;      ///< of more, after they were opened: the first page comes before it
 constexpr double kCountEverySeconds = 5;
 constexpr double kCountingShare = 500;  ///< counting takes one part in so many of the time
 
@@ -51,8 +48,17 @@ json Entry(std::string_view id, std::string_view title, std::string_view kind, s
 
 }  // namespace
 
-Library::Library(std::string store_url, std::span<const experiment::BoundSpace> spaces)
-    : url_(std::move(store_url)), spaces_(spaces) {}
+StoreOpener OpenerOf(std::string store_url) {
+  constexpr double kLongestWaitSeconds = 2;
+  return [url = std::move(store_url)] {
+    return samplestore::OpenStore(
+        url, samplestore::StoreAccess::kReadOnly,
+        {.longest_outage_seconds = kLongestWaitSeconds, .longest_lock_seconds = kLongestWaitSeconds});
+  };
+}
+
+Library::Library(StoreOpener open, std::span<const experiment::BoundSpace> spaces)
+    : open_(std::move(open)), spaces_(spaces) {}
 
 Result<SampleStore*> Library::Open(double now) {
   if (store_) {
@@ -62,9 +68,7 @@ Result<SampleStore*> Library::Open(double now) {
     return Status::Io(problem_);
   }
   opened_at_ = now;
-  auto opened = samplestore::OpenStore(
-      url_, samplestore::StoreAccess::kReadOnly,
-      {.longest_outage_seconds = kLongestWaitSeconds, .longest_lock_seconds = kLongestWaitSeconds});
+  auto opened = open_();
   if (!opened.ok()) {
     return Checked(opened.status());
   }
@@ -95,40 +99,42 @@ Status Library::Reread() {
   shelves_.clear();
   ASSAY_ASSIGN_OR_RETURN(const auto rows, store_->ListRows({.settled = true, .newest_first = true, .limit = 1}, {}));
   newest_ = rows.empty() ? 0 : rows.front().arrival;
-  count_.reset();
-  if (newest_ <= kQuicklyCounted) {
-    ASSAY_ASSIGN_OR_RETURN(count_, CountRead());
-  }
-  counted_at_ = MonotonicSeconds();
+  ASSAY_ASSIGN_OR_RETURN(count_, CountRead());
+  return Status::Ok();
+}
+
+Status Library::TakeNew() {
+  ASSAY_ASSIGN_OR_RETURN(const auto rows,
+                         store_->ListRows({.after = newest_, .settled = true, .limit = kMostNewRows}, {}));
+  count_ += std::ssize(rows);
+  newest_ = rows.empty() ? newest_ : rows.back().arrival;
   return Status::Ok();
 }
 
 Result<int64_t> Library::CountRead() {
   constexpr int kTries = 5;
+  const double start = MonotonicSeconds();
   int64_t read = 0;
   for (int i = 0; i < kTries; ++i) {
     ASSAY_ASSIGN_OR_RETURN(const int64_t newer, store_->Count({.after = newest_}));
-    ASSAY_ASSIGN_OR_RETURN(const int64_t all, store_->Count({}));
+    ASSAY_ASSIGN_OR_RETURN(const int64_t all, store_->Count({.settled = true}));
     ASSAY_ASSIGN_OR_RETURN(const int64_t newer_now, store_->Count({.after = newest_}));
     read = all - newer_now;
     if (newer == newer_now) {
       break;  // nothing came in between
     }
   }
+  counted_at_ = MonotonicSeconds();
+  counting_seconds_ = counted_at_ - start;
   return read;
 }
 
 Status Library::CheckNothingWasRemoved(double now) {
-  const double pause = count_ ? std::max(kCountEverySeconds, kCountingShare * counting_seconds_) : kFirstCountSeconds;
-  if (now - counted_at_ < pause) {
+  if (now - counted_at_ < std::max(kCountEverySeconds, kCountingShare * counting_seconds_)) {
     return Status::Ok();
   }
-  const double start = MonotonicSeconds();
   ASSAY_ASSIGN_OR_RETURN(const int64_t count, CountRead());
-  counted_at_ = MonotonicSeconds();
-  counting_seconds_ = counted_at_ - start;
-  if (!count_ || count == *count_) {
-    count_ = count;
+  if (count == count_) {
     return Status::Ok();
   }
   // What its terms are called is read anew too: it may be an older copy of itself.
@@ -144,12 +150,7 @@ Library::State Library::Look(double now) {
       return Status::Ok();
     }
     ASSAY_RETURN_IF_ERROR(store_->CheckSame());
-    ASSAY_ASSIGN_OR_RETURN(const auto rows,
-                           store_->ListRows({.after = newest_, .settled = true, .limit = kMostNewRows}, {}));
-    if (count_) {
-      *count_ += std::ssize(rows);
-    }
-    newest_ = rows.empty() ? newest_ : rows.back().arrival;
+    ASSAY_RETURN_IF_ERROR(TakeNew());
     return CheckNothingWasRemoved(now);
   };
   if (const Status status = look(); !status.ok() && store_) {
@@ -218,7 +219,11 @@ Result<Library::Shelf*> Library::Find(std::string_view subject) {
     }
     shelf = shelves_.begin();
   }
-  const Result<bool> changed = shelf->subject->Refresh(*store);
+  const auto refresh = [&]() -> Result<bool> {
+    ASSAY_RETURN_IF_ERROR(TakeNew());
+    return shelf->subject->Refresh(*store, newest_);
+  };
+  const Result<bool> changed = refresh();
   if (!changed.ok()) {
     shelves_.erase(shelf);
     return Checked(changed.status());

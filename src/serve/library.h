@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +20,18 @@
 
 namespace assay::serve {
 
+/// Opens the store that is served, to be read.
+using StoreOpener = std::function<Result<std::unique_ptr<samplestore::SampleStore>>()>;
+
+/// Of a URL: who reads waits neither for a server that went away nor for who locked the file.
+StoreOpener OpenerOf(std::string store_url);
+
 /// Follows a store: one that is replaced, locked, damaged, of a newer schema or away is a line for the reader, and is
 /// opened again until it can be read. Belongs to one thread.
 class Library {
  public:
   /// `spaces` must outlive the library.
-  Library(std::string store_url, std::span<const experiment::BoundSpace> spaces);
+  Library(StoreOpener open, std::span<const experiment::BoundSpace> spaces);
 
   struct State {
     std::string problem;   ///< why the store cannot be read; empty: it can
@@ -69,17 +75,19 @@ class Library {
   /// rows.
   Result<int64_t> CountRead();
   Status Reread();
+  /// Counts what came since the newest that was read.
+  Status TakeNew();
   Status CheckNothingWasRemoved(double now);
   Result<Shelf*> Find(std::string_view subject);
   Result<std::unique_ptr<Subject>> Make(std::string_view subject) const;
 
-  const std::string url_;
+  const StoreOpener open_;
   const std::span<const experiment::BoundSpace> spaces_;
   std::unique_ptr<samplestore::SampleStore> store_;
   std::string problem_;
-  int64_t generation_ = 0;        ///< how often what was read was thrown away
-  int64_t newest_ = 0;            ///< arrival
-  std::optional<int64_t> count_;  ///< of rows up to the newest; nothing before they were counted
+  int64_t generation_ = 0;  ///< how often what was read was thrown away
+  int64_t newest_ = 0;      ///< arrival; nothing is shown that is newer
+  int64_t count_ = 0;       ///< of rows up to the newest
   double counted_at_ = 0;
   double counting_seconds_ = 0;
   double opened_at_ = 0;

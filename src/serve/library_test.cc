@@ -25,7 +25,7 @@ using ::testing::Not;
 
 class LibraryTest : public ::testing::Test {
  protected:
-  LibraryTest() : path_(folder_.path() + "/runs.db"), library_(path_, {}) { Fill(path_, DemoSpace()); }
+  LibraryTest() : path_(folder_.path() + "/runs.db"), library_(OpenerOf(path_), {}) { Fill(path_, DemoSpace()); }
 
   static void Fill(const std::string& path, const std::vector<Measurement>& measurements) {
     auto store = samplestore::OpenStore(path);
@@ -38,6 +38,13 @@ class LibraryTest : public ::testing::Test {
   }
   std::string FirstSubject() { return Parsed(library_.Subjects()).at("subjects").at(0).at("id"); }
   json Model(const std::string& base = "") { return Parsed(library_.Model(FirstSubject(), base)); }
+  /// A measurement of what Model() is of.
+  Measurement OneMore(const std::string& uid) {
+    const std::vector<Measurement> known = DemoSpace();
+    Measurement more = *std::ranges::find(known, FirstSubject(), &Measurement::experiment);
+    more.uid = uid;
+    return more;
+  }
   std::string Problem() { return library_.Look().problem; }
 
   TemporaryDirectory folder_ = TemporaryDirectory::Create("serve").value();
@@ -63,12 +70,7 @@ TEST_F(LibraryTest, AModelGrowsWithTheStore) {
   EXPECT_EQ(first.at("parts").at("counts").at("measurements"), 4);
   EXPECT_EQ(Parsed(library_.Model(subject, std::string(first.at("version")))).at("parts"), json::object());
 
-  Measurement more = DemoSpace()[0];
-  for (const Measurement& measurement : DemoSpace()) {
-    more = measurement.experiment == subject ? measurement : more;
-  }
-  more.uid = "more";
-  Fill(path_, {more});
+  Fill(path_, {OneMore("more")});
   const Library::State after = library_.Look();
   EXPECT_NE(after.contents, before.contents);
   EXPECT_THAT(after.problem, IsEmpty());
@@ -190,6 +192,28 @@ TEST_F(LibraryTest, ARemovalRightAfterTheStoreWasOpenedIsNoticed) {
   EXPECT_EQ(later.at("parts").at("runs").at("count"), first.at("parts").at("runs").at("count").get<int>() - 1);
 }
 
+TEST_F(LibraryTest, ARemovalFromAVeryLargeStoreRightAfterItWasOpenedIsNoticed) {
+  auto connection = samplestore::SqliteConnection::Open(path_, samplestore::SqliteConnection::Access::kReadWrite);
+  // As if a billion had come before.
+  ASSERT_TRUE((*connection)->Execute("UPDATE sqlite_sequence SET seq = 1000000000 WHERE name = 'measurements'").ok());
+  Fill(path_, {OneMore("large")});
+  const Library::State before = library_.Look();
+  EXPECT_EQ(Model().at("parts").at("runs").at("count"), 5);
+  ASSERT_TRUE((*connection)->Execute("DELETE FROM measurements WHERE uid = 'large'").ok());
+  EXPECT_NE(library_.Look(MonotonicSeconds() + 60).contents, before.contents);
+  EXPECT_EQ(Model().at("parts").at("runs").at("count"), 4);
+}
+
+TEST_F(LibraryTest, ARemovalOfWhatAPageSawBeforeALookDidIsNoticed) {
+  library_.Look();
+  Fill(path_, {OneMore("brief")});
+  EXPECT_EQ(Model().at("parts").at("runs").at("count"), 5);
+  auto connection = samplestore::SqliteConnection::Open(path_, samplestore::SqliteConnection::Access::kReadWrite);
+  ASSERT_TRUE((*connection)->Execute("DELETE FROM measurements WHERE uid = 'brief'").ok());
+  library_.Look(MonotonicSeconds() + 60);
+  EXPECT_EQ(Model().at("parts").at("runs").at("count"), 4);
+}
+
 TEST_F(LibraryTest, AStoreThatThrewIsAProblemAndReadAnewOnceItCanBe) {
   const Library::State before = library_.Look();
   const double thrown_at = MonotonicSeconds();
@@ -213,7 +237,7 @@ TEST_F(LibraryTest, ADamagedStoreIsALine) {
   std::ofstream(path_, std::ios::binary | std::ios::trunc) << std::string(2000, 'x');
   EXPECT_THAT(Problem(), HasSubstr("became shorter"));
   EXPECT_FALSE(library_.Subjects().ok());
-  EXPECT_THAT(Library(path_, {}).Look().problem, HasSubstr("is not a store"));
+  EXPECT_THAT(Library(OpenerOf(path_), {}).Look().problem, HasSubstr("is not a store"));
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ using nlohmann::json;
 
 constexpr auto kLivePause = std::chrono::milliseconds(150);
 constexpr auto kLivePauseAfterProblem = std::chrono::seconds(1);
-constexpr double kLongestLiveWaitSeconds = 2;
-constexpr double kBeatSeconds = 15;
 /// Explorations give a sign of life every few seconds.
 constexpr double kSilentSeconds = 20;
 constexpr double kGoneSeconds = 3600;
@@ -54,23 +52,25 @@ std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, doubl
   return DumpJson({{"operations", std::move(operations)}, {"others", others}});
 }
 
-LiveThread::LiveThread(std::string store_url, EventHub& hub)
-    : store_url_(std::move(store_url)), hub_(hub), thread_([this] { Run(); }) {}
+LiveThread::LiveThread(StoreOpener open, EventHub& hub)
+    : open_(std::move(open)), hub_(hub), run_([this] { Run(); }), ended_(run_.get_future()), thread_(std::ref(run_)) {}
 
 LiveThread::~LiveThread() {
+  Stop();
+  thread_.join();
+}
+
+void LiveThread::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
 }
 
 Status LiveThread::Look() {
   if (!store_) {
-    ASSAY_ASSIGN_OR_RETURN(store_, samplestore::OpenStore(store_url_, samplestore::StoreAccess::kReadOnly,
-                                                          {.longest_outage_seconds = kLongestLiveWaitSeconds,
-                                                           .longest_lock_seconds = kLongestLiveWaitSeconds}));
+    ASSAY_ASSIGN_OR_RETURN(store_, open_());
   }
   ASSAY_RETURN_IF_ERROR(store_->CheckSame());
   ASSAY_ASSIGN_OR_RETURN(rows_, store_->ListProgress());
@@ -78,7 +78,6 @@ Status LiveThread::Look() {
 }
 
 void LiveThread::Run() {
-  double beat_at = MonotonicSeconds() + kBeatSeconds;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
@@ -87,12 +86,7 @@ void LiveThread::Run() {
       store_.reset();
     }
     // Of whom nothing can be read nothing is heard.
-    const double now = MonotonicSeconds();
-    hub_.Tell("live", view_.Take(rows_, now));
-    if (now >= beat_at) {
-      hub_.Beat();
-      beat_at = now + kBeatSeconds;
-    }
+    hub_.Tell("live", view_.Take(rows_, MonotonicSeconds()));
     lock.lock();
     wake_.wait_for(lock,
                    looked ? kLivePause : std::chrono::duration_cast<std::chrono::milliseconds>(kLivePauseAfterProblem),

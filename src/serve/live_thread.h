@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 
 #include "samplestore/sample_store.h"
 #include "serve/event_hub.h"
+#include "serve/library.h"
 
 namespace assay::serve {
 
@@ -32,25 +34,31 @@ class LiveView {
 };
 
 /// Reads the store over a connection of its own, so that a step is seen at once whatever else is read, and tells `hub`
-/// of it as event "live", and gives the signs of life: a long read of measurements holds neither back. Problems of the
-/// store are told by who reads its measurements.
+/// of it as event "live". Problems of the store are told by who reads its measurements.
 class LiveThread {
  public:
-  LiveThread(std::string store_url, EventHub& hub);
+  LiveThread(StoreOpener open, EventHub& hub);
   ~LiveThread();
+
+  /// Asks it to end, as the destructor does, which waits for it.
+  void Stop();
+  /// After Stop(): set once it has ended, which a store whose reads block delays.
+  const std::future<void>& ended() const { return ended_; }
 
  private:
   void Run();
   Status Look();
 
-  const std::string store_url_;
+  const StoreOpener open_;
   EventHub& hub_;
   LiveView view_;
   std::vector<samplestore::Progress> rows_;  ///< read last
   std::unique_ptr<samplestore::SampleStore> store_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stop_ = false;   ///< guarded by mutex_
+  bool stop_ = false;  ///< guarded by mutex_
+  std::packaged_task<void()> run_;
+  std::future<void> ended_;
   std::thread thread_;  ///< last: begins when all else stands
 };
 

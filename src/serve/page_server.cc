@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <climits>
+#include <future>
 #include <optional>
 #include <utility>
 
@@ -17,7 +19,6 @@
 #include "http/server.h"
 #include "serve/access.h"
 #include "serve/event_hub.h"
-#include "serve/library.h"
 #include "serve/live_thread.h"
 #include "serve/reader_thread.h"
 #include "serve/routes.h"
@@ -110,15 +111,6 @@ int MostConnections() {
                                                  : static_cast<int>(kFewest);
 }
 
-/// That it is there and is one: later problems are told on the page.
-Status CheckStore(const std::string& url) {
-  constexpr double kLongestWaitSeconds = 2;
-  return samplestore::OpenStore(
-             url, samplestore::StoreAccess::kReadOnly,
-             {.longest_outage_seconds = kLongestWaitSeconds, .longest_lock_seconds = kLongestWaitSeconds})
-      .status();
-}
-
 }  // namespace
 
 struct PageServer::State {
@@ -126,9 +118,10 @@ struct PageServer::State {
       : options(std::move(given)),
         access(WithNextLink(std::move(access_options))),
         hub(static_cast<size_t>(max_connections / 2)),  // the other half is for what those who listen ask for
-        library(options.store_url, options.spaces),
+        library(options.open_store, options.spaces),
         reader(std::in_place, library, hub),
-        live(std::in_place, options.store_url, hub),
+        live(std::in_place, options.open_store, hub),
+        heartbeat(hub, *reader, options.times),
         routes(access, hub, *reader) {
     // Nobody waits for this one: it is there when a page asks for it.
     reader->Ask([](Library& prepared) {
@@ -136,9 +129,15 @@ struct PageServer::State {
       return http::ServerResponse();
     });
   }
-  ~State() {
+  /// Whether all has ended that reads the store.
+  bool End() {
+    const std::chrono::duration<double> wait(options.end_seconds);
     hub.Close();
     server.reset();  // first: its loops ask the reader
+    live->Stop();
+    reader->Stop();
+    return live->ended().wait_for(wait) == std::future_status::ready &&
+           reader->ended().wait_for(wait) == std::future_status::ready;
   }
 
   AccessOptions WithNextLink(AccessOptions given) {
@@ -160,12 +159,19 @@ struct PageServer::State {
   Library library;
   std::optional<ReaderThread> reader;
   std::optional<LiveThread> live;
+  Heartbeat heartbeat;
   Routes routes;
   std::unique_ptr<http::Server> server;
 };
 
 PageServer::PageServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-PageServer::~PageServer() = default;
+
+PageServer::~PageServer() {
+  if (!state_->End()) {
+    // A read that blocks, of a disk or server that hangs, ends with the process; what it needs stays until then.
+    static_cast<void>(state_.release());
+  }
+}
 
 Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options) {
   AccessOptions access;
@@ -176,7 +182,11 @@ Result<std::unique_ptr<PageServer>> PageServer::Start(PageServerOptions options)
     return Status::InvalidArgument(fmt::format(
         "--host {} can be reached by others: add --token-file FILE, whose token opens the page", options.host));
   }
-  ASSAY_RETURN_IF_ERROR(CheckStore(options.store_url));
+  if (!options.open_store) {
+    options.open_store = OpenerOf(options.store_url);
+  }
+  // That it is there and is one: later problems are told on the page.
+  ASSAY_RETURN_IF_ERROR(options.open_store().status());
   http::ServerOptions server;
   server.host = options.host;
   server.port = options.port;

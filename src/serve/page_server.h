@@ -8,6 +8,8 @@
 
 #include "base/status.h"
 #include "experiment/point.h"
+#include "serve/heartbeat.h"
+#include "serve/library.h"
 
 namespace assay::serve {
 
@@ -25,11 +27,15 @@ struct PageServerOptions {
   /// More at once wait, and of those that say nothing some end; half of them may listen to events. 0: a quarter of what
   /// the process may open.
   int max_connections = 0;
+  /// How the store is opened; empty: by its URL.
+  StoreOpener open_store = {};
+  Heartbeat::Times times = {};
+  double end_seconds = 10;  ///< how long the destructor waits for a read of the store
   /// A link was used, and this is the next one. From any thread.
   std::function<void(const std::string& link)> on_next_link = {};
 };
 
-/// A running server, which the destructor stops.
+/// A running server, which the destructor stops. A read of a store that blocks is left to the end of the process.
 class PageServer {
  public:
   /// An error where the port is in use, the store cannot be read now, or others could reach the page without a token.

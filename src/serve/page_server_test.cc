@@ -6,13 +6,19 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "base/file_descriptor.h"
 #include "base/files.h"
 #include "http/client.h"
 #include "report/testing/synthetic.h"
 #include "samplestore/sample_store.h"
+#include "samplestore/sql/sql_store.h"
+#include "samplestore/sqlite/connection.h"
 
 namespace assay::serve {
 namespace {
@@ -23,6 +29,16 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+FileDescriptor ConnectTo(int port) {
+  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return socket;
+}
 
 class PageServerTest : public ::testing::Test {
  protected:
@@ -52,6 +68,25 @@ class PageServerTest : public ::testing::Test {
     Result<http::Response> response = client_.Fetch(std::move(request));
     EXPECT_TRUE(response.ok()) << response.status().message();
     return response.ok() ? *std::move(response) : http::Response();
+  }
+  /// A request whose answer nobody waits for.
+  FileDescriptor Ask(const std::string& path) const {
+    FileDescriptor connection = ConnectTo(Port());
+    const std::string head = "GET " + path + key_ + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(Port()) +
+                             "\r\nCookie: " + cookie_ + "\r\n\r\n";
+    EXPECT_EQ(::send(connection.get(), head.data(), head.size(), MSG_NOSIGNAL), std::ssize(head));
+    return connection;
+  }
+  /// Until `text` was said.
+  static void Hear(const FileDescriptor& connection, std::string_view text) {
+    constexpr timeval kLongestWait = {.tv_sec = 300, .tv_usec = 0};
+    ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &kLongestWait, sizeof(kLongestWait));
+    std::string heard;
+    while (heard.find(text) == std::string::npos) {
+      char byte = 0;
+      ASSERT_EQ(::recv(connection.get(), &byte, 1, 0), 1) << "in place of " << text << " only " << heard;
+      heard += byte;
+    }
   }
   int Port() const { return std::stoi(server_->url().substr(server_->url().rfind(':') + 1)); }
   Status StartStatus(PageServerOptions options) {
@@ -132,16 +167,6 @@ TEST_F(PageServerTest, StrangersAreToldWhatToDo) {
   EXPECT_EQ(Get("/api/v1/events").status, 401);
 }
 
-FileDescriptor ConnectTo(int port) {
-  FileDescriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-  return socket;
-}
-
 TEST_F(PageServerTest, ConnectionsThatSayNothingShutNobodyOut) {
   server_ = PageServer::Start({.store_url = path_, .max_connections = 8}).value();
   std::vector<FileDescriptor> silent;
@@ -172,10 +197,7 @@ TEST_F(PageServerTest, ListenersLeaveRoomForWhatTheyAskFor) {
   std::vector<FileDescriptor> listening;
   std::vector<std::string> answers;
   for (int i = 0; i < kConnections; ++i) {
-    listening.push_back(ConnectTo(Port()));
-    const std::string head = "GET /api/v1/events" + key_ + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(Port()) +
-                             "\r\nCookie: " + cookie_ + "\r\n\r\n";
-    EXPECT_EQ(::send(listening.back().get(), head.data(), head.size(), MSG_NOSIGNAL), std::ssize(head));
+    listening.push_back(Ask("/api/v1/events"));
     char answer[13] = {};
     EXPECT_EQ(::recv(listening.back().get(), answer, sizeof(answer) - 1, MSG_WAITALL), 12);
     answers.emplace_back(answer);
@@ -183,6 +205,102 @@ TEST_F(PageServerTest, ListenersLeaveRoomForWhatTheyAskFor) {
   EXPECT_EQ(std::ranges::count(answers, "HTTP/1.1 200"), kConnections / 2);
   EXPECT_EQ(std::ranges::count(answers, "HTTP/1.1 503"), kConnections / 2);
   EXPECT_EQ(Get("/").status, 200);
+}
+
+/// What reads wait at while it is closed.
+class Gate {
+ public:
+  void Pass() {
+    std::unique_lock lock(mutex_);
+    ++waiting_;
+    opens_.wait(lock, [this] { return is_open_; });
+    --waiting_;
+  }
+  void Set(bool is_open) {
+    {
+      const std::lock_guard lock(mutex_);
+      is_open_ = is_open;
+    }
+    opens_.notify_all();
+  }
+  int waiting() {
+    const std::lock_guard lock(mutex_);
+    return waiting_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opens_;
+  bool is_open_ = true;
+  int waiting_ = 0;
+};
+
+/// As on a disk of another machine that has gone: reads neither end nor fail.
+class BlockingStore : public samplestore::SqlStore {
+ public:
+  BlockingStore(const std::string& path, std::unique_ptr<samplestore::Connection> connection,
+                std::shared_ptr<Gate> gate)
+      : SqlStore(path, path + ".refused.jsonl", std::move(connection)), gate_(std::move(gate)) {}
+
+  Status CheckSame() override {
+    gate_->Pass();
+    return SqlStore::CheckSame();
+  }
+  Result<std::vector<samplestore::Progress>> ListProgress() override {
+    gate_->Pass();
+    return SqlStore::ListProgress();
+  }
+
+ private:
+  const std::shared_ptr<Gate> gate_;
+};
+
+class BlockedPageServerTest : public PageServerTest {
+ protected:
+  void SetUp() override {
+    const auto open = [gate = gate_, path = path_]() -> Result<std::unique_ptr<samplestore::SampleStore>> {
+      using samplestore::SqliteConnection;
+      ASSAY_ASSIGN_OR_RETURN(auto connection, SqliteConnection::Open(path, SqliteConnection::Access::kReadOnly));
+      return std::unique_ptr<samplestore::SampleStore>(new BlockingStore(path, std::move(connection), gate));
+    };
+    server_ = PageServer::Start(
+                  {.open_store = open, .times = {.beat_seconds = 0.02, .long_seconds = 0.1}, .end_seconds = 0.1})
+                  .value();
+    Open();
+  }
+  /// Returns once who reads measurements and who reads what goes on wait.
+  void Block() {
+    gate_->Set(false);
+    while (gate_->waiting() < 2) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+
+  const std::shared_ptr<Gate> gate_ = std::make_shared<Gate>();
+};
+
+TEST_F(BlockedPageServerTest, GivesSignsOfLifeAndAnswersOtherBrowsers) {
+  const FileDescriptor before = Ask("/api/v1/events");
+  Hear(before, "event: store");
+  Block();
+  const FileDescriptor asking = Ask("/api/v1/subjects");
+  const FileDescriptor after = Ask("/api/v1/events");
+  for (const FileDescriptor* listener : {&before, &after}) {
+    Hear(*listener, R"({"text":"reading the store takes long)");
+    Hear(*listener, "event: beat");
+    Hear(*listener, "event: beat");
+  }
+  EXPECT_EQ(Get("/").status, 200);
+  EXPECT_EQ(Get("/assets/report.js").status, 200);
+  gate_->Set(true);
+  Hear(before, "event: problem\ndata: {\"text\":\"\"}");
+  Hear(asking, R"({"subjects":[{)");
+}
+
+TEST_F(BlockedPageServerTest, Ends) {
+  Block();
+  server_.reset();
+  gate_->Set(true);
 }
 
 TEST_F(PageServerTest, AFurtherNameMayHaveAPort) {

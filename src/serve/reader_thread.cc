@@ -32,15 +32,24 @@ std::string Unreadable(const std::exception& error) {
 }  // namespace
 
 ReaderThread::ReaderThread(Library& library, EventHub& hub, Glance glance)
-    : library_(library), hub_(hub), glance_(std::move(glance)), thread_([this] { Run(); }) {}
+    : library_(library),
+      hub_(hub),
+      glance_(std::move(glance)),
+      run_([this] { Run(); }),
+      ended_(run_.get_future()),
+      thread_(std::ref(run_)) {}
 
 ReaderThread::~ReaderThread() {
+  Stop();
+  thread_.join();
+}
+
+void ReaderThread::Stop() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
-  thread_.join();
 }
 
 http::ServerResponse ReaderThread::Ask(Question question) {
@@ -78,6 +87,23 @@ void ReaderThread::Answer(const Asked& asked) {
   }
 }
 
+void ReaderThread::Read(const std::function<void()>& read) {
+  {
+    const std::lock_guard lock(mutex_);
+    reads_since_ = MonotonicSeconds();
+  }
+  read();
+  const std::lock_guard lock(mutex_);
+  reads_since_.reset();
+}
+
+void ReaderThread::TellOfLongRead(double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (reads_since_ && MonotonicSeconds() - *reads_since_ > seconds) {
+    hub_.Tell("problem", TextEvent("reading the store takes long: what is shown is what it said last"));
+  }
+}
+
 void ReaderThread::Run() {
   double look_at = 0;
   while (true) {
@@ -95,10 +121,10 @@ void ReaderThread::Run() {
       }
     }
     if (next) {
-      Answer(*next);
+      Read([&] { Answer(*next); });
     }
     if (MonotonicSeconds() >= look_at) {
-      Look();
+      Read([this] { Look(); });
       look_at = MonotonicSeconds() + kLookSeconds;
     }
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/text.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::serve {
@@ -26,7 +27,7 @@ http::ServerResponse Answered(ReaderThread& reader, ReaderThread::Question quest
 }
 
 TEST(ReaderThreadTest, AQuestionThatThrowsIsAnsweredAndTheNextOneToo) {
-  Library library("sqlite:////nowhere/store.db", {});
+  Library library(OpenerOf("sqlite:////nowhere/store.db"), {});
   EventHub hub;
   ReaderThread reader(library, hub);
   const auto failed =
@@ -39,7 +40,7 @@ TEST(ReaderThreadTest, AQuestionThatThrowsDoesNotMakeAllPagesAskAnew) {
   const TemporaryDirectory folder = TemporaryDirectory::Create("reader").value();
   const std::string url = "sqlite:///" + folder.path() + "/runs.db";
   ASSERT_TRUE(samplestore::OpenStore(url).ok());
-  Library library(url, {});
+  Library library(OpenerOf(url), {});
   EventHub hub;
   ReaderThread reader(library, hub);
   std::string contents[2];
@@ -58,7 +59,7 @@ TEST(ReaderThreadTest, ALookThatThrowsIsAProblemUntilTheStoreWasReadAnew) {
   const TemporaryDirectory folder = TemporaryDirectory::Create("reader").value();
   const std::string url = "sqlite:///" + folder.path() + "/runs.db";
   ASSERT_TRUE(samplestore::OpenStore(url).ok());
-  Library library(url, {});
+  Library library(OpenerOf(url), {});
   EventHub hub;
   const auto stream = std::make_shared<http::ResponseStream>();
   ASSERT_TRUE(hub.Listen(stream, ""));
@@ -71,8 +72,10 @@ TEST(ReaderThreadTest, ALookThatThrowsIsAProblemUntilTheStoreWasReadAnew) {
     return looked.Look(MonotonicSeconds() + 30 * looks);
   });
   std::string heard;
+  const double start = MonotonicSeconds();
   const auto hear = [&](std::string_view text) {
     while (heard.find(text) == std::string::npos) {
+      ASSERT_LT(MonotonicSeconds() - start, 300) << "in place of " << text << " only " << heard;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       heard += stream->Take().bytes;
     }

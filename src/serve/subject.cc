@@ -23,18 +23,12 @@ using samplestore::SampleStore;
 /// A view over them is made in about half a second.
 constexpr int64_t kMostOfExperiment = 3'000;
 
-/// The arrival of the newest measurement that no other comes before; 0: there is none.
-Result<int64_t> NewestArrival(SampleStore& store) {
-  ASSAY_ASSIGN_OR_RETURN(const auto rows, store.ListRows({.settled = true, .newest_first = true, .limit = 1}, {}));
-  return rows.empty() ? 0 : rows.front().arrival;
-}
-
 class ExperimentSubject : public Subject {
  public:
   explicit ExperimentSubject(const experiment::Experiment& experiment) : id_(experiment.id()) {}
 
-  Result<bool> Refresh(SampleStore& store) override {
-    samplestore::MeasurementFilter filter{.experiment = id_, .after = last_, .settled = true};
+  Result<bool> Refresh(SampleStore& store, int64_t newest) override {
+    samplestore::MeasurementFilter filter{.experiment = id_, .after = last_, .before = newest + 1};
     if (last_ == 0) {
       filter.newest_first = true;
       filter.limit = kMostOfExperiment + 1;  // to know whether there are more
@@ -78,9 +72,8 @@ class SpaceSubject : public Subject {
  public:
   explicit SpaceSubject(const experiment::BoundSpace& space) : space_(space) {}
 
-  Result<bool> Refresh(SampleStore& store) override {
+  Result<bool> Refresh(SampleStore& store, int64_t newest) override {
     const bool is_first = last_ == 0;
-    ASSAY_ASSIGN_OR_RETURN(const int64_t newest, NewestArrival(store));
     ASSAY_ASSIGN_OR_RETURN(bool changed, is_first ? ReadAll(store, newest) : ReadNew(store, newest));
     last_ = newest;
     if (changed || is_first) {

@@ -18,8 +18,8 @@ class Subject {
  public:
   virtual ~Subject() = default;
 
-  /// Reads what came since the last call, at first all. True: something did.
-  virtual Result<bool> Refresh(samplestore::SampleStore& store) = 0;
+  /// Reads what came since the last call, at first all, up to arrival `newest`. True: something did.
+  virtual Result<bool> Refresh(samplestore::SampleStore& store, int64_t newest) = 0;
   /// What a report is made of; valid until the next Refresh.
   virtual report::ReportInput Input() = 0;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -45,6 +46,9 @@ struct SchemaWords {
   std::string_view by_key;    ///< what follows a table whose rows are found by their key alone
 };
 
+/// Where measurements come in one after another.
+constexpr int64_t kAllSettled = std::numeric_limits<int64_t>::max();
+
 /// One connection to one store. Parameters are written as `?`, in every dialect. Not safe for several threads at once.
 class Connection {
  public:
@@ -72,7 +76,7 @@ class Connection {
   /// The store's clock, on which its leases are told.
   virtual Result<StoreTime> Now() = 0;
   /// The largest arrival up to which no measurement is on its way in: behind it one may still come in between.
-  virtual Result<int64_t> Settled() = 0;
+  virtual Result<int64_t> Settled() { return kAllSettled; }
 
   /// Whether what failed last may be done again from its beginning: the connection was lost (and was made again, once
   /// the server answered), or others were in the way. An error: the connection stays lost.

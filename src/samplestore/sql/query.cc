@@ -79,11 +79,11 @@ class QueryBuilder {
     if (page_end != 0) {
       Add(key_ + (filter.newest_first ? " < ?" : " > ?"), page_end);
     }
-    if (settled >= 0) {
+    if (settled != kAllSettled) {
       Add(key_ + " <= ?", settled);
     }
     AddOrder(filter);
-    query_.sql = fmt::format("SELECT {} AS arrival FROM {}{}{}", key_, from_, where_, order_);
+    query_.unordered = fmt::format("SELECT {} AS arrival FROM {}{}", key_, from_, where_);
     return std::move(query_);
   }
 
@@ -125,9 +125,9 @@ class QueryBuilder {
   }
 
   void AddOrder(const MeasurementFilter& filter) {
-    order_ = fmt::format(" ORDER BY {} {}", key_, filter.newest_first ? "DESC" : "ASC");
+    query_.order = fmt::format(" ORDER BY {} {}", key_, filter.newest_first ? "DESC" : "ASC");
     if (filter.limit >= 0 || filter.offset > 0) {
-      order_ += " LIMIT ? OFFSET ?";
+      query_.limit = " LIMIT ? OFFSET ?";
       query_.parameters.emplace_back(filter.limit >= 0 ? filter.limit : std::numeric_limits<int64_t>::max());
       query_.parameters.emplace_back(filter.offset);
     }
@@ -142,7 +142,6 @@ class QueryBuilder {
   std::string from_;
   std::string key_;
   std::string where_;
-  std::string order_;
   bool by_term_ = false;
 };
 
@@ -161,7 +160,7 @@ void ArrivalQuery::BindTo(Statement& statement) const {
 Result<ArrivalQuery> QueryOf(const MeasurementFilter& filter, int64_t page_end, Connection& connection,
                              Dictionary& dictionary) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<int64_t> terms, FindTerms(TermsOf(filter), connection, dictionary));
-  int64_t settled = -1;
+  int64_t settled = kAllSettled;
   if (filter.settled || filter.after != 0) {
     ASSAY_ASSIGN_OR_RETURN(settled, connection.Settled());
   }

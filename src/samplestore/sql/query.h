@@ -13,9 +13,11 @@
 
 namespace assay::samplestore {
 
-/// "SELECT arrival ...": the measurements of a filter, in its order, for a FROM clause.
+/// "SELECT arrival ...": the measurements of a filter, for a FROM clause.
 struct ArrivalQuery {
-  std::string sql;
+  std::string unordered;
+  std::string order;
+  std::string limit;  ///< with parameters, as `unordered` has them
   std::vector<std::variant<int64_t, std::string>> parameters;
 
   void BindTo(Statement& statement) const;

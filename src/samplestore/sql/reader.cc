@@ -51,13 +51,18 @@ Result<StatementPtr> Reader::Select(const std::string& select, const std::string
                                     int64_t page_end) {
   ASSAY_ASSIGN_OR_RETURN(const ArrivalQuery query, QueryOf(filter, page_end, connection_, dictionary_));
   ASSAY_ASSIGN_OR_RETURN(StatementPtr statement,
-                         connection_.Prepare(fmt::format("SELECT {} FROM ({}) AS s {}", select, query.sql, from)));
+                         connection_.Prepare(fmt::format("SELECT {} FROM ({}{}{}) AS s {}", select, query.unordered,
+                                                         query.order, query.limit, from)));
   query.BindTo(*statement);
   return statement;
 }
 
 Result<int64_t> Reader::Count(const MeasurementFilter& filter) {
-  ASSAY_ASSIGN_OR_RETURN(const StatementPtr count, Select("count(*)", "", filter));
+  ASSAY_ASSIGN_OR_RETURN(const ArrivalQuery query, QueryOf(filter, 0, connection_, dictionary_));
+  // In no order: then any index will do, of which the narrowest is gone through at 200 million rows a second.
+  ASSAY_ASSIGN_OR_RETURN(const StatementPtr count, connection_.Prepare(fmt::format("SELECT count(*) FROM ({}{}) AS s",
+                                                                                   query.unordered, query.limit)));
+  query.BindTo(*count);
   ASSAY_RETURN_IF_ERROR(count->Step().status());
   return count->Integer(0);
 }

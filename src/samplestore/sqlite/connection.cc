@@ -4,7 +4,6 @@
 #include <sqlite3.h>
 #include <sys/stat.h>
 
-#include <limits>
 #include <utility>
 
 namespace assay::samplestore {
@@ -106,6 +105,18 @@ class SqliteStatement : public Statement {
   int bind_error_ = 0;
 };
 
+/// To open a pipe would wait for who writes into it.
+Status CheckKind(const std::string& path) {
+  struct stat there = {};
+  if (::stat(path.c_str(), &there) != 0 || S_ISREG(there.st_mode)) {
+    return Status::Ok();
+  }
+  return S_ISDIR(there.st_mode)
+             ? Status::InvalidArgument(
+                   fmt::format("store {} is a folder: name a file in it, such as {}/runs.db", path, path))
+             : Status::InvalidArgument(fmt::format("{} is not a store: it is no file (name another one)", path));
+}
+
 }  // namespace
 
 Status SqliteStatus(int code, std::string_view detail, std::string_view path) {
@@ -127,6 +138,7 @@ SqliteConnection::~SqliteConnection() {
 
 Result<std::unique_ptr<SqliteConnection>> SqliteConnection::Open(const std::string& path, Access access,
                                                                  LeaseClock clock, double longest_lock_seconds) {
+  ASSAY_RETURN_IF_ERROR(CheckKind(path));
   std::unique_ptr<SqliteConnection> connection(new SqliteConnection(path, std::move(clock)));
   const int mode = access == Access::kReadWrite ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const std::string uri = FileUri(path, access == Access::kImmutable ? "immutable=1" : "");
@@ -230,10 +242,6 @@ Result<bool> SqliteConnection::TableExists(std::string_view table) {
 
 Result<StoreTime> SqliteConnection::Now() {
   return StoreTime{.epoch = clock_.epoch, .seconds = clock_.seconds()};
-}
-
-Result<int64_t> SqliteConnection::Settled() {
-  return std::numeric_limits<int64_t>::max();
 }
 
 }  // namespace assay::samplestore

@@ -36,7 +36,6 @@ class SqliteConnection : public Connection {
   Status Lock(std::string_view) override { return Status::Ok(); }
   Status CheckSame() override;
   Result<StoreTime> Now() override;
-  Result<int64_t> Settled() override;
 
  private:
   /// What is told of a file when it is opened, and compared later.
