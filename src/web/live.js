@@ -15,15 +15,11 @@ const GONE = "The server does not answer: what is shown is what it said last. If
 /** Keeps a page up to date with the store, and says in `host` how that is. */
 export class Follower {
   constructor(source, page) {
-    Object.assign(this, { source, page, subjects: [] });
+    // What the server tells by itself is `told`, `problem` what it said instead of the last answer.
+    const nothing = { told: "", problem: "", isConnected: true, isAnswered: true, live: { operations: [] } };
+    Object.assign(this, { source, page, subjects: [], ...nothing });
     this.host = Object.assign(document.createElement("div"), { className: "live" });
     state.listen(() => this.subject !== this.asked && this.refresh());
-    // What the server tells by itself, and what it said instead of the last answer.
-    this.told = "";
-    this.problem = "";
-    this.isConnected = true;
-    this.isAnswered = true;
-    this.live = { operations: [] };
   }
 
   get subject() {

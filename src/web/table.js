@@ -53,11 +53,11 @@ function groupsOf({ metrics, breakdowns, predictions }) {
 /** What has no value stays last. */
 function sorted(rows, column, direction) {
   if (!column) return rows;
-  const keyed = rows.map((i) => [column.value(i), i]);
-  const compare = column.number ? (a, b) => a - b : (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
-  const rank = ([value]) => ((value ?? null) === null ? 1 : 0);
-  keyed.sort((a, b) => rank(a) - rank(b) || (rank(a) ? 0 : direction * compare(a[0], b[0])) || a[1] - b[1]);
-  return keyed.map(([, i]) => i);
+  const compare = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
+  const [known, unknown] = [[], []];
+  for (const i of rows) (column.value(i) === null ? unknown : known).push([column.value(i), i]);
+  known.sort(([a, i], [b, j]) => direction * compare(a, b) || i - j);
+  return [...known, ...unknown].map(([, i]) => i);
 }
 
 /** The rows and columns in sight, as they are shown but exact. */

@@ -103,6 +103,39 @@ def test_a_phone_is_wide_enough(page_of, name):
         assert wide == [], view
 
 
+def boxes(locator):
+    return [one.bounding_box() for one in locator.all()]
+
+
+def test_a_phone_shows_which_view_it_is_and_whole_names_and_numbers(page_of):
+    reader = page_of("vit", width=390)
+    for view in VIEWS:
+        reader.go(view)
+        tab = reader.page.locator("nav [aria-current=page]").bounding_box()
+        assert 0 <= tab["x"] and tab["x"] + tab["width"] <= 390, view
+    reader.see_all()
+    chart = reader.page.locator("#run_vit_memory")
+    names = chart.locator(".role-axis-label text").all_text_contents()
+    assert any("batch size" in name and "ranks" in name for name in names) and "…" not in "".join(names)
+    numbers = chart.locator(".role-axis-label text:not([opacity='0'])").filter(has_text=re.compile(r"^[\d,]+$"))
+    edges = [(box["x"], box["x"] + box["width"]) for box in boxes(numbers)]
+    assert len(edges) > 2 and all(right + 4 < left for (_, right), (left, _) in zip(edges, edges[1:]))
+
+
+def test_a_name_stands_nearer_to_its_own_bar_than_to_the_next(page_of):
+    reader = page_of("vit", "compare?by=a_plugin")
+    names = boxes(reader.page.locator("#ratios .mark-text.role-mark text"))
+    points = boxes(reader.page.locator("#ratios .mark-symbol.role-mark path"))
+    assert len(names) == len(points) > 10
+
+    def middles(all_of):
+        return sorted(box["y"] + box["height"] / 2 for box in all_of)
+
+    names, points = middles(names), middles(points)
+    for own, point, following in zip(names, points, names[1:]):
+        assert 0 < 1.3 * (point - own) < following - point
+
+
 def test_a_report_of_many_points_is_no_scroll(page_of):
     reader = page_of("vit")
     reader.see_all()

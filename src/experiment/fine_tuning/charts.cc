@@ -5,15 +5,15 @@ namespace assay::experiment {
 namespace {
 
 constexpr char kMemoryPhases[] = R"json({
-  "height": {"step": 24},
+  "height": {"step": 30},
   "params": [{"name": "picked", "value": -1}],
   "layer": [
     {
-      "mark": {"type": "rule", "color": "var(--hair)", "strokeWidth": 3},
+      "mark": {"type": "rule", "color": "var(--hair)", "strokeWidth": 3, "yOffset": 6},
       "encoding": {"x": {"aggregate": "max", "field": "value", "type": "quantitative"}, "x2": {"datum": 0}}
     },
     {
-      "mark": {"type": "point", "filled": true, "size": 70},
+      "mark": {"type": "point", "filled": true, "size": 70, "yOffset": 6},
       "encoding": {
         "x": {"field": "value", "type": "quantitative", "title": "GiB, peak within the phase", "scale": {"zero": true}},
         "color": {"field": "part", "type": "nominal", "title": null, "sort": {"field": "order"}},
@@ -21,7 +21,7 @@ constexpr char kMemoryPhases[] = R"json({
       }
     }
   ],
-  "encoding": {"y": {"field": "label", "type": "nominal", "sort": null, "title": null}}
+  "encoding": {"y": {"field": "label", "type": "nominal", "sort": null, "title": null, "axis": {"style": "above"}}}
 })json";
 
 }  // namespace

@@ -5,13 +5,13 @@ namespace assay::experiment {
 namespace {
 
 constexpr char kMemoryParts[] = R"json({
-  "height": {"step": 24},
+  "height": {"step": 30},
   "transform": [
     {"filter": "indexof(['parameters', 'gradients', 'masters', 'moments', 'buckets', 'activations', 'temporaries'], datum.part) >= 0"}
   ],
-  "mark": {"type": "bar"},
+  "mark": {"type": "bar", "height": 10, "yOffset": 6},
   "encoding": {
-    "y": {"field": "label", "type": "nominal", "sort": null, "title": null},
+    "y": {"field": "label", "type": "nominal", "sort": null, "title": null, "axis": {"style": "above"}},
     "x": {"field": "value", "type": "quantitative", "title": "MiB of rank 0 at its peak"},
     "color": {"field": "part", "type": "nominal", "title": null, "sort": {"field": "order"}},
     "order": {"field": "order"}
@@ -19,11 +19,11 @@ constexpr char kMemoryParts[] = R"json({
 })json";
 
 constexpr char kTimeParts[] = R"json({
-  "height": {"step": 24},
+  "height": {"step": 30},
   "transform": [{"filter": "indexof(['data', 'forward', 'backward', 'optimiser'], datum.part) >= 0"}],
-  "mark": {"type": "bar"},
+  "mark": {"type": "bar", "height": 10, "yOffset": 6},
   "encoding": {
-    "y": {"field": "label", "type": "nominal", "sort": null, "title": null},
+    "y": {"field": "label", "type": "nominal", "sort": null, "title": null, "axis": {"style": "above"}},
     "x": {"field": "value", "type": "quantitative", "title": "ms of a step on rank 0"},
     "color": {"field": "part", "type": "nominal", "title": null, "sort": {"field": "order"}},
     "order": {"field": "order"}

@@ -11,19 +11,19 @@ constexpr char kRankingSpec[] = R"json({
   "facet": {"field": "panel", "type": "nominal", "title": null, "sort": {"field": "panel_order"}},
   "resolve": {"scale": {"y": "independent"}},
   "spec": {
-    "height": {"step": 26},
+    "height": {"step": 30},
     "layer": [
       {
-        "mark": {"type": "bar", "height": 4, "yOffset": 7, "cornerRadiusEnd": 2, "opacity": 0.55},
+        "mark": {"type": "bar", "height": 4, "yOffset": 6, "cornerRadiusEnd": 2, "opacity": 0.55},
         "encoding": {"x": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": true}}}
       },
       {
         "transform": [{"filter": "isValid(datum['@y.low'])"}],
-        "mark": {"type": "rule", "yOffset": 7, "strokeWidth": 2},
+        "mark": {"type": "rule", "yOffset": 6, "strokeWidth": 2},
         "encoding": {"x": {"field": "@y.low", "type": "quantitative"}, "x2": {"field": "@y.high"}}
       },
       {
-        "mark": {"type": "point", "filled": true, "yOffset": 7, "size": 45},
+        "mark": {"type": "point", "filled": true, "yOffset": 6, "size": 45},
         "encoding": {
           "x": {"field": "@y", "type": "quantitative"},
           "size": {"condition": {"test": "datum.i === picked", "value": 160}, "value": 45}

@@ -5,7 +5,7 @@ namespace assay::report {
 namespace {
 
 constexpr char kRatiosSpec[] = R"json({
-  "height": {"step": 26},
+  "height": {"step": 30},
   "params": [{"name": "picked", "value": -1}],
   "layer": [
     {
@@ -35,7 +35,7 @@ constexpr char kRatiosSpec[] = R"json({
       }
     },
     {
-      "mark": {"type": "text", "align": "left", "baseline": "middle", "dy": -7, "x": 0, "fontSize": 11},
+      "mark": {"type": "text", "align": "left", "baseline": "middle", "dy": -6, "x": 0, "fontSize": 11},
       "encoding": {
         "text": {"field": "label"},
         "y": {"field": "row", "type": "ordinal", "axis": null},
