@@ -1,5 +1,6 @@
 #include "cli/data_tokens.h"
 
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -43,6 +44,7 @@ Result<shards::RowTokenizer> MakeRowTokenizer(const std::string& model, const st
   ASSAY_ASSIGN_OR_RETURN(std::string hash, data::HashRowEncoding(folder, response_template));
   auto shared = std::make_shared<const data::RowEncoder>(std::move(encoder));
   return shards::RowTokenizer{.tokenize = [shared](std::string_view json) { return Tokenize(*shared, json); },
+                              .keys = {std::begin(data::kRowKeys), std::end(data::kRowKeys)},
                               .hash = std::move(hash)};
 }
 

@@ -34,6 +34,9 @@ struct Row {
   TokenRow tokens = {};  ///< ids and labels of kTokens; the line of every kind
 };
 
+/// The keys that ParseRow() looks at.
+inline constexpr std::string_view kRowKeys[] = {"completion", "input_ids", "labels", "messages", "output", "prompt"};
+
 /// Reads one JSON object. An error says what is wrong and what was expected; where the row stands is the caller's to
 /// say.
 Result<Row> ParseRow(std::string_view json);

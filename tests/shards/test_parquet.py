@@ -170,6 +170,25 @@ def test_tokens_are_those_of_json_lines(cli, tmp_path):
     assert files_of(tmp_path / "parquet") == files_of(tmp_path / "jsonl")
 
 
+def test_tokens_are_of_columns_that_are_not_stored(cli, tmp_path):
+    rows = [row | {"id": number} for number, row in enumerate(TEXT)]
+    source = write(
+        tmp_path / "rows.parquet", rows, {"prompt": pa.string(), "completion": pa.string(), "id": pa.int64()}
+    )
+    lines = write_rows(tmp_path / "rows.jsonl", rows)
+    for origin, place in ((source, "parquet"), (lines, "jsonl")):
+        cli.run("convert", origin, tmp_path / place, "--tokenizer", FOLDER, "--columns", "id:int")
+    assert files_of(tmp_path / "parquet") == files_of(tmp_path / "jsonl")
+    assert set(cli.rows(tmp_path / "parquet")[0]) == {"id", "input_ids", "labels"}
+
+
+def test_numbers_that_are_none_do_not_keep_rows_from_tokens(cli, tmp_path):
+    rows = [row | {"score": float("nan")} for row in TEXT]
+    columns = {"prompt": pa.string(), "completion": pa.string(), "score": pa.float64()}
+    cli.run("convert", write(tmp_path / "rows.parquet", rows, columns), tmp_path / "set", "--tokenizer", FOLDER)
+    assert len(cli.rows(tmp_path / "set")) == len(TEXT)
+
+
 def test_images_as_hugging_face_has_them(cli, tmp_path):
     columns = {"image": pa.struct({"bytes": pa.binary(), "path": pa.string()}), "label": pa.int64()}
     rows = [{"image": {"bytes": bytes([number] * 9), "path": None}, "label": number} for number in range(5)]

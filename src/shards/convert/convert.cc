@@ -256,7 +256,7 @@ class Conversion {
   }
 
   Status EncodeBlocks(const RowPosition& from, JobPool& pool, ShardBuilder& builder, ShardOutput& output) {
-    BlockWalk walk(sources_, heads_, transfers_, from, encoder_->brought());
+    BlockWalk walk(sources_, heads_, transfers_, from, encoder_->read());
     InOrder<EncodedBlock> encoding(pool);
     std::deque<BlockPlace> places;  // of the blocks that are encoded
     // A thread that waits does a job itself: with one there is nothing to have ready.

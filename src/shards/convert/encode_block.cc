@@ -364,6 +364,22 @@ void BlockEncoder::EncodeDrawn(const SyntheticRows& rows, const RowBlock& block,
   }
 }
 
+Result<uint32_t> BlockEncoder::FillTokens(const ColumnBatch& batch, int64_t number, Row& row, RowTokens& made) const {
+  std::vector<Column> columns;
+  Row shown;
+  std::string scratch;
+  for (const Column& column : tokens_->looked_at()) {
+    const auto from = std::ranges::find(batch.columns, column.name, &BatchColumn::name);
+    if (from != batch.columns.end()) {
+      columns.push_back(column);
+      ASSAY_RETURN_IF_ERROR(ReadColumn(*from, number, column, shown.emplace_back(), scratch));
+    }
+  }
+  std::string json;
+  AppendRowJson(columns, shown, json);
+  return tokens_->Fill(json, row, made);
+}
+
 void BlockEncoder::EncodeColumns(const RowBlock& block, EncodedBlock& out) const {
   const ColumnBatch& batch = *block.columns;
   out.error = CheckColumns(batch.names, strict_);
@@ -382,9 +398,7 @@ void BlockEncoder::EncodeColumns(const RowBlock& block, EncodedBlock& out) const
     }
     uint32_t tokens = 0;
     if (out.error.ok() && tokens_) {
-      json.clear();
-      AppendRowJson(brought(), row, json);
-      const Result<uint32_t> count = tokens_->Fill(json, row, made);
+      const Result<uint32_t> count = FillTokens(batch, number, row, made);
       out.error = count.status();
       tokens = count.ok() ? *count : 0;
     }

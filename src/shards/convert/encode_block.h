@@ -57,6 +57,8 @@ class BlockEncoder {
   Status CheckHead(const SourceFile& source, const SourceHead& head) const;
   /// Those that rows bring.
   const std::vector<Column>& brought() const { return tokens_ ? tokens_->brought() : schema_->columns; }
+  /// Those that are read of a source of columns.
+  const std::vector<Column>& read() const { return tokens_ ? tokens_->read() : schema_->columns; }
   EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const;
 
  private:
@@ -68,6 +70,8 @@ class BlockEncoder {
   Status PlaceFields(std::span<const std::string> names, const Row& fields, Row& row) const;
   void EncodeDrawn(const SyntheticRows& rows, const RowBlock& block, EncodedBlock& out) const;
   void EncodeColumns(const RowBlock& block, EncodedBlock& out) const;
+  /// The tokens of row `number`, put into `row`; how many.
+  Result<uint32_t> FillTokens(const ColumnBatch& batch, int64_t number, Row& row, RowTokens& made) const;
   /// Whether a source that has columns of these names has all that are wanted, and where it `must` no other.
   Status CheckColumns(const std::vector<std::string>& names, bool must) const;
   /// Where a row lies in its block.

@@ -31,6 +31,13 @@ TokenColumns::TokenColumns(const std::vector<Column>& columns, RowTokenizer toke
       brought_.push_back(columns[i]);
     }
   }
+  read_ = brought_;
+  for (const std::string& key : tokenizer_.keys) {
+    looked_at_.push_back({key, {.name = "str", .kind = EncodingKind::kStr}});
+    if (std::ranges::find(brought_, key, &Column::name) == brought_.end()) {
+      read_.push_back(looked_at_.back());
+    }
+  }
 }
 
 Result<std::vector<Column>> TokenColumns::AddTo(std::vector<Column> columns) {
