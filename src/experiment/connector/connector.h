@@ -2,7 +2,6 @@
 // another.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "experiment/experiment.h"
 #include "experiment/planned_property.h"
 #include "job/connector_plan.h"
+#include "storage/read_options.h"
 
 namespace assay::experiment {
 
@@ -65,9 +65,8 @@ struct StorePrices {
   std::string as_of;
 };
 /// Those of `priced_as` in prices/object-storage.yaml, or, where that is kByScheme, of the scheme of `uri`: nothing of
-/// folders, and nothing where `variables` name an endpoint. `variables` gives the value of a variable, null for none.
+/// folders, and nothing where `variables`, or the files that stores look into, name an endpoint for that scheme.
 Result<std::optional<StorePrices>> PricesOf(const std::string& uri, const std::string& priced_as,
-                                            const std::string& share_dir,
-                                            const std::function<const char*(const char*)>& variables);
+                                            const std::string& share_dir, const storage::VariableLookup& variables);
 
 }  // namespace assay::experiment

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "base/files.h"
@@ -139,9 +138,9 @@ class ConnectorExperiment : public Experiment {
     plan.provenance["weights"] = model.has_weights ? "file" : "random";
     plan.provenance["dataset"] = TextOf(point, "dataset_id");
     plan.provenance["connector"] = work.connector;
-    ASSAY_ASSIGN_OR_RETURN(const std::optional<StorePrices> prices,
-                           PricesOf(work.uri, TextOf(point, "priced_as"), context.ShareFolder(),
-                                    [](const char* name) { return std::getenv(name); }));
+    ASSAY_ASSIGN_OR_RETURN(
+        const std::optional<StorePrices> prices,
+        PricesOf(work.uri, TextOf(point, "priced_as"), context.ShareFolder(), storage::ProcessVariables()));
     if (prices) {
       work.thousand_reads_usd = prices->thousand_reads;
       work.thousand_writes_usd = prices->thousand_writes;

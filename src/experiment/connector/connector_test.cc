@@ -124,17 +124,27 @@ TEST_F(ConnectorBenchmarkTest, AllConvertByOneUnlessOursIsAskedForMore) {
 }
 
 TEST_F(ConnectorBenchmarkTest, PricesAreThoseOfTheStoreThatBills) {
-  const auto reads = [](const std::string& uri, const std::string& priced_as, const char* endpoint) {
-    const auto prices = PricesOf(uri, priced_as, ASSAY_SOURCE_DIR "/share", [&](const char* name) {
-      return name == std::string_view("AWS_ENDPOINT_URL") ? endpoint : nullptr;
-    });
+  const std::string config = cache_.path() + "/config";
+  ASSERT_TRUE(WriteFileAtomically(config, "[profile cellar]\nendpoint_url = http://minio\n").ok());
+  using Variables = std::map<std::string, std::string>;
+  const auto reads = [&](const std::string& uri, const std::string& priced_as, Variables variables) {
+    variables["AWS_CONFIG_FILE"] = config;
+    variables["AWS_SHARED_CREDENTIALS_FILE"] = config + "-of-keys";
+    const auto lookup = [&](const std::string& name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? std::nullopt : std::optional(found->second);
+    };
+    const auto prices = PricesOf(uri, priced_as, ASSAY_SOURCE_DIR "/share", lookup);
     EXPECT_TRUE(prices.ok()) << prices.status().message();
     return *prices ? (*prices)->thousand_reads : -1;
   };
-  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, nullptr), 0.0004);
-  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, "http://minio"), -1);
-  EXPECT_DOUBLE_EQ(reads("s3://a/b", "oci", "http://minio"), 0.00034);
-  EXPECT_DOUBLE_EQ(reads("/a/b", kByScheme, nullptr), -1);
+  const Variables minio = {{"AWS_ENDPOINT_URL", "http://minio"}};
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, {}), 0.0004);
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, minio), -1);
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", kByScheme, {{"AWS_PROFILE", "cellar"}}), -1);
+  EXPECT_DOUBLE_EQ(reads("s3://a/b", "oci", minio), 0.00034);
+  EXPECT_DOUBLE_EQ(reads("oci://a@b/c", kByScheme, minio), 0.00034);
+  EXPECT_DOUBLE_EQ(reads("/a/b", kByScheme, {}), -1);
 }
 
 TEST_F(ConnectorBenchmarkTest, LibrariesOfOthersAreAmongTheContents) {

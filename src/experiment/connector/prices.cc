@@ -1,15 +1,22 @@
-#include <algorithm>
 #include <optional>
 
 #include "base/yaml.h"
 #include "experiment/connector/connector.h"
+#include "storage/s3/s3_signer.h"
 
 namespace assay::experiment {
 namespace {
 
-/// By which people say that a store is not the provider's own.
-constexpr const char* kEndpointVariables[] = {"ASSAY_STORAGE_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL",
-                                              "OCI_CLI_ENDPOINT"};
+/// Whether stores of the scheme are reached at an address that somebody chose, as the store itself would find it.
+Result<bool> IsElsewhere(const std::string& scheme, const storage::VariableLookup& variables) {
+  ASSAY_ASSIGN_OR_RETURN(const storage::StoreOptions options, storage::LoadStoreOptions(scheme, "", variables));
+  if (scheme != "s3" || !options.endpoint.empty()) {
+    return !options.endpoint.empty();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const storage::AwsSettings settings,
+                         storage::ResolveAwsSettings(options, {.fetch = {}, .variable = variables, .now = {}}));
+  return !settings.endpoint.empty();
+}
 
 Status ReadPrice(const YamlNode& node, const char* name, double& price) {
   ASSAY_ASSIGN_OR_RETURN(const YamlNode value, node.Get(name));
@@ -20,15 +27,20 @@ Status ReadPrice(const YamlNode& node, const char* name, double& price) {
 }  // namespace
 
 Result<std::optional<StorePrices>> PricesOf(const std::string& uri, const std::string& priced_as,
-                                            const std::string& share_dir,
-                                            const std::function<const char*(const char*)>& variables) {
+                                            const std::string& share_dir, const storage::VariableLookup& variables) {
   const size_t end = uri.find("://");
   std::string scheme = end == std::string::npos ? "file" : uri.substr(0, end);
-  const bool is_elsewhere = std::ranges::any_of(kEndpointVariables, [&](const char* name) { return variables(name); });
-  if (scheme == "file" || (priced_as == kByScheme && is_elsewhere)) {
+  if (scheme == "file") {
     return std::optional<StorePrices>();
   }
-  scheme = priced_as == kByScheme ? scheme : priced_as;
+  if (priced_as == kByScheme) {
+    ASSAY_ASSIGN_OR_RETURN(const bool is_elsewhere, IsElsewhere(scheme, variables));
+    if (is_elsewhere) {
+      return std::optional<StorePrices>();
+    }
+  } else {
+    scheme = priced_as;
+  }
   ASSAY_ASSIGN_OR_RETURN(const YamlNode file, YamlNode::ReadFile(share_dir + "/prices/object-storage.yaml"));
   if (!file.Has(scheme)) {
     return std::optional<StorePrices>();

@@ -77,8 +77,8 @@ std::vector<ConnectorProperty> PlaceProperties() {
                                             "threads that convert; others have one process and take 1 alone")),
        &ConnectorField<&ConnectorPlan::convert_workers>},
       {Own(Optional("priced_as", Texts({kByScheme, "s3", "gs", "oci"}), std::string(kByScheme),
-                    "whose prices in prices/object-storage.yaml the store has; scheme: those of the uri's, unless a "
-                    "variable names an endpoint"))},
+                    "whose prices in prices/object-storage.yaml the store has; scheme: those of the uri's, unless "
+                    "variables or a profile name an endpoint"))},
   };
 }
 
