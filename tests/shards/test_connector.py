@@ -13,6 +13,7 @@ import apart
 import pytest
 import served
 from conftest import Cli, write_rows
+from holding_proxy import HoldingProxy
 from test_tune import CONFIG, TEXT
 
 EXPERIMENT = "connector_finetune_benchmark-v1.0.0"
@@ -102,6 +103,7 @@ def parts(tmp_path_factory):
         {"ask": "epochs_of_files", "names": [f"{name}.jsonl" for name in "abcd"]},
         place | {"ask": "clients_of_fsspec"},
         place | {"ask": "clients_of_streaming"},
+        place | {"ask": "uploads_after_a_removal"},
         {"ask": "waits_of_a_resume", "folder": str(folder)},
     ]
     try:
@@ -196,6 +198,24 @@ def test_nothing_stays_of_a_test_that_is_ended(bench, tmp_path, connector):
     assert list(tmp_path.glob("assay-connector*")) == []
 
 
+def test_what_is_on_its_way_when_a_test_is_ended_does_not_stay(bench):
+    place = bench.client.environment["AWS_ENDPOINT_URL"]
+    with HoldingProxy(int(place.rpartition(":")[2]), "__0_0.distcp", seconds=0.5) as late:
+        process = subprocess.Popen(
+            bench.command("assay", "s3://test/here", max_steps=100000, checkpoint_every=2),
+            env=bench.client.environment | {"AWS_ENDPOINT_URL": late.url},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        wait_for(late.seen.is_set, process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(300) != 0
+        assert late.delivered.wait(300)
+    time.sleep(0.2)  # for the server to write it
+    assert bench.below("s3://test/here") == ""
+
+
 def process_of(plan):
     """That which carries out the plan of that name below a folder, or none."""
     for command in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -262,6 +282,11 @@ def test_fsspec_has_one_client_for_all_calls(parts):
     assert answer["counted"] == answer["counted"] | billed(answer["metrics"])
     assert answer["found"] == {"one-0": 1, "one-1": 1, "one-2": 1, "folder/a": 1, "folder/deep/b": 2}
     assert answer["left"] == {} and answer["back"] == {"a": "1", "deep/b": "22"}
+
+
+def test_unfinished_uploads_of_libraries_are_removed(parts):
+    other = "peers-of-another"
+    assert parts["uploads_after_a_removal"] == [[other], [other, other]]
 
 
 def test_a_library_without_the_gpu_trains_nothing(tmp_path):

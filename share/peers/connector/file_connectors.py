@@ -3,6 +3,7 @@
 fsspec (s3fs for buckets) as ocifs and gcsfs are used, and s3torchconnector with its data set and its checkpoints.
 """
 
+import contextlib
 import gzip
 import json
 import os
@@ -127,6 +128,14 @@ class Fsspec(Files):
         system = self.system(uri)
         if system.exists(uri):
             system.rm(uri, recursive=True)
+        if is_bucket(uri):
+            self.end_uploads(system, *system._strip_protocol(uri).split("/", 1))
+
+    def end_uploads(self, system, bucket, folder):
+        """What an ended process has left of uploads in parts."""
+        for upload in system.call_s3("list_multipart_uploads", Bucket=bucket, Prefix=f"{folder}/").get("Uploads", []):
+            with contextlib.suppress(FileNotFoundError):
+                system.call_s3("abort_multipart_upload", Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
 
 
 class S3TorchConnector(Files, FilePlaces):

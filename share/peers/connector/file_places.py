@@ -1,6 +1,7 @@
 """Files below a folder or a prefix of S3, by boto3: what a connector does that has nothing of its own for them."""
 
 import concurrent.futures
+import contextlib
 import functools
 import os
 import shutil
@@ -81,3 +82,8 @@ class FilePlaces:
             removed = client.delete_objects(Bucket=bucket, Delete={"Objects": keys[begin : begin + MOST_REMOVED]})
             for error in removed.get("Errors", []):
                 raise OSError(f"cannot remove s3://{bucket}/{error['Key']}: {error['Code']}: {error['Message']}")
+        # What an ended process has left of an upload in parts is billed, and no list of objects shows it.
+        pages = client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix)
+        for upload in [upload for page in pages for upload in page.get("Uploads", [])]:
+            with contextlib.suppress(client.exceptions.NoSuchUpload):
+                client.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])

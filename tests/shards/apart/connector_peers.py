@@ -99,6 +99,25 @@ def clients_of_fsspec(question):
     return told | {"made": made.call_count}
 
 
+def uploads_after_a_removal(question):
+    """Keys of uploads in parts that are begun in a bucket, once each connector has removed a folder of it."""
+    import boto3
+    from file_connectors import Fsspec
+    from file_places import FilePlaces
+
+    os.environ.update(question["environment"])
+    client = boto3.client("s3")
+    bucket, folder = question["uri"].removeprefix("s3://").split("/", 1)
+
+    def left(connector):
+        for key in (f"{folder}/one", f"{folder}/deep/two", f"{folder}-of-another"):
+            client.create_multipart_upload(Bucket=bucket, Key=key)
+        connector.remove(question["uri"])
+        return [upload["Key"] for upload in client.list_multipart_uploads(Bucket=bucket)["Uploads"]]
+
+    return left(FilePlaces()), left(Fsspec({}, ""))
+
+
 class Local:
     """A connector whose place is a folder, of rows that take their time."""
 

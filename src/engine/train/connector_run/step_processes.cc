@@ -19,8 +19,10 @@
 namespace assay::engine {
 namespace {
 
-/// That a killed process may take to be gone.
-constexpr std::chrono::seconds kLastSeconds(2);
+/// That a process may take to end by itself: what it writes stands then, or is not going to.
+constexpr std::chrono::milliseconds kOwnTime(1500);
+/// That a killed one may take to be gone.
+constexpr std::chrono::milliseconds kLastTime(500);
 
 }  // namespace
 
@@ -79,8 +81,12 @@ void StepProcesses::end() {
   std::unique_lock lock(mutex_);
   is_over_ = true;
   if (process_) {
-    process_->Kill(SIGKILL);
-    is_gone_.wait_for(lock, kLastSeconds, [this] { return !process_; });
+    const auto is_gone = [this] { return !process_; };
+    process_->Kill(SIGTERM);
+    if (!is_gone_.wait_for(lock, kOwnTime, is_gone)) {
+      process_->Kill(SIGKILL);
+      is_gone_.wait_for(lock, kLastTime, is_gone);
+    }
   }
 }
 

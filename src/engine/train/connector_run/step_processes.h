@@ -35,7 +35,8 @@ class StepProcesses {
   /// StatusError where it ended without a word, and ControllerGone.
   job::Ended make(job::ConnectorPlan plan);
 
-  /// From another thread: kills the process of the step, and waits a moment until it is gone. None is started any more.
+  /// From another thread: ends the process of the step, which finishes a checkpoint under way where that takes no
+  /// longer than a moment, and waits until it is gone, or else kills it. None is started any more.
   void end();
 
  private:
