@@ -409,7 +409,7 @@ TEST(Overlap, AWaitForAnotherGroupIsNoComputation) {
     const at::Tensor value = at::ones({4});
     inner->reset_stats();
     if (world.rank() == 1) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // what a processor taken away for a moment is little of
     }
     const WorkPtr beside = inner->all_reduce(value, ReduceOp::kSum, "inner");
     world.barrier("outer");

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "engine/comm/shm/shm_communicator.h"
@@ -22,13 +23,13 @@ namespace assay::engine {
 namespace {
 
 TEST(RunPatiently, OutlastsTheDeadlineOfACollective) {
-  constexpr double kDeadlineSeconds = 1;
+  constexpr double kDeadlineSeconds = 3;  // within which both come to each collective, on a busy machine too
   const auto group = make_thread_group(2, {.deadline_seconds = kDeadlineSeconds});
   std::atomic<int> finished = 0;
   testing::run_ranks(group, [&](Communicator& world) {
     run_patiently(world, c10::kCPU, "rest", [&] {
       if (world.rank() == 0) {
-        std::this_thread::sleep_for(std::chrono::duration<double>(3 * kDeadlineSeconds));
+        std::this_thread::sleep_for(std::chrono::duration<double>(1.5 * kDeadlineSeconds));
       }
       ++finished;
     });
@@ -85,7 +86,7 @@ class StderrPipe {
   StderrPipe(const StderrPipe&) = delete;
   StderrPipe& operator=(const StderrPipe&) = delete;
 
-  /// What comes first; empty when nothing does for minutes.
+  /// What comes next; empty when nothing does for minutes.
   std::string read() const {
     constexpr int kMilliseconds = 300'000;
     pollfd readable{.fd = ends_[0], .events = POLLIN, .revents = 0};
@@ -93,6 +94,14 @@ class StderrPipe {
     const ssize_t length =
         ::poll(&readable, 1, kMilliseconds) == 1 ? ::read(ends_[0], text.data(), text.size()) : ssize_t{0};
     return {text.data(), static_cast<size_t>(std::max<ssize_t>(0, length))};
+  }
+  /// All that comes until `text` has; what has come by then when nothing does for minutes.
+  std::string read_until(std::string_view text) const {
+    std::string all;
+    for (std::string more = " "; !more.empty() && all.find(text) == std::string::npos; all += more) {
+      more = read();
+    }
+    return all;
   }
 
  private:
@@ -117,7 +126,9 @@ TEST(RunPatiently, SaysWhatItStillDoesWhenAnotherRankFailed) {
   EXPECT_THAT(said, ::testing::HasSubstr("still has to write the file"));
 }
 
+// The first notices may name others beside it, which a busy machine keeps from the little that they have to do.
 TEST(RunPatiently, NamesWhoKeepsTheOthersWaiting) {
+  constexpr std::string_view kNotice = "rank 1 still has to write the file";
   const auto group = make_thread_group(3);
   std::string said;
   {
@@ -126,13 +137,13 @@ TEST(RunPatiently, NamesWhoKeepsTheOthersWaiting) {
       run_patiently(world, c10::kCPU, "write the file",
                     [&] {
                       if (world.rank() == 1) {
-                        said = err.read();
+                        said = err.read_until(kNotice);
                       }
                     },
                     {.notice_seconds = 0.01});
     });
   }
-  EXPECT_THAT(said, ::testing::HasSubstr("rank 1 still has to write the file"));
+  EXPECT_THAT(said, ::testing::HasSubstr(kNotice));
 }
 
 TEST(RunPatiently, GivesUpRanksThatTakeFarLongerThanTheOthers) {
