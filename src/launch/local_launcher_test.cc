@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "base/files.h"
@@ -55,6 +56,16 @@ class LocalLauncherTest : public testing::Test {
     return "cat " + file;
   }
 
+  /// A shell line that waits until the run has ticked so often: it has been sampled by then.
+  std::string AwaitTicks(int count) {
+    options_.on_tick = [this, count, ticks = 0](const measure::LiveSample&) mutable {
+      if (++ticks == count) {
+        EXPECT_TRUE(WriteFileAtomically(Path("ticked"), "").ok());
+      }
+    };
+    return "while ! [ -e " + Path("ticked") + " ]; do sleep 0.05; done\n";
+  }
+
   job::RunRecord Run(const job::Plan& plan = {}) {
     auto record = RunWorker(plan, options_);
     EXPECT_TRUE(record.ok()) << record.status().message();
@@ -78,7 +89,7 @@ std::vector<job::Event> WholeRun() {
 }
 
 TEST_F(LocalLauncherTest, ADoneRunHasItsEventsAndSamples) {
-  WriteWorker(Print(WholeRun()) + "\nsleep 0.3");  // lives until it is sampled
+  WriteWorker(Print(WholeRun()) + "\n" + AwaitTicks(1));
   std::vector<std::string> seen;
   options_.on_event = [&](const job::Event& event) { seen.push_back(job::ToJsonLine(event)); };
   const job::RunRecord record = Run();
@@ -151,16 +162,10 @@ TEST_F(LocalLauncherTest, WhatIsNoEventDoesNoHarm) {
 }
 
 TEST_F(LocalLauncherTest, TicksWhileTheWorkerRuns) {
-  WriteWorker("while ! [ -e " + Path("ticked") + " ]; do sleep 0.05; done\n" + Print(WholeRun()));
-  int ticks = 0;
-  options_.on_tick = [&](const measure::LiveSample&) {
-    if (++ticks == 10) {
-      EXPECT_TRUE(WriteFileAtomically(Path("ticked"), "").ok());
-    }
-  };
+  WriteWorker(AwaitTicks(10) + Print(WholeRun()));
   options_.sample_hz = 50;
   const job::RunRecord record = Run();
-  EXPECT_GE(ticks, 10);
+  EXPECT_TRUE(FileExists(Path("ticked")));
   EXPECT_GE(record.samples.at("time_s").size(), 3U) << "more than the first and the last";
 }
 
@@ -245,7 +250,19 @@ TEST_F(LocalLauncherTest, AWorkersInputEndsWithItsController) {
 }
 
 TEST_F(LocalLauncherTest, AStoppedWorkerHasStoodStill) {
-  WriteWorker("(sleep 1.5; kill -CONT $$) &\nkill -STOP $$\n" + Print(WholeRun()));
+  WriteWorker(fmt::format("echo $$ > {}\n(while ! [ -e {} ]; do sleep 0.05; done; kill -CONT $$) &\nkill -STOP $$\n{}",
+                          Path("pid"), Path("sampled"), Print(WholeRun())));
+  const auto is_stopped = [this] {
+    const auto pid = ReadFile(Path("pid"));
+    const auto stat = pid.ok() ? ReadFile("/proc/" + std::string(Trim(*pid)) + "/stat") : pid;
+    return stat.ok() && stat->find(") T ") != std::string::npos;
+  };
+  std::set<double> samples_of_stopped;  // the first may be of before
+  options_.on_tick = [&](const measure::LiveSample& sample) {
+    if (is_stopped() && samples_of_stopped.insert(sample.time_s).second && samples_of_stopped.size() == 3) {
+      EXPECT_TRUE(WriteFileAtomically(Path("sampled"), "").ok());
+    }
+  };
   options_.sample_hz = 50;
   const job::RunRecord record = Run();
   EXPECT_EQ(record.end, job::RunEnd::kDone);

@@ -126,7 +126,10 @@ TEST_F(RanksTest, ARankThatIsStuckWhenAnotherFailsIsEnded) {
 }
 
 TEST_F(RanksTest, AllRanksAreCounted) {
-  const job::RunRecord record = Run("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done\n" + Print(job::Ended{}));
+  const std::string ticked = directory_->path() + "/ticked";
+  options_.on_tick = [&](const measure::LiveSample&) { EXPECT_TRUE(WriteFileAtomically(ticked, "").ok()); };
+  const job::RunRecord record =
+      Run("i=0; while [ $i -lt 20000 ] || ! [ -e " + ticked + " ]; do i=$((i+1)); done\n" + Print(job::Ended{}));
   EXPECT_EQ(record.end, job::RunEnd::kDone);
   EXPECT_GT(record.cpu_seconds, 0);
   EXPECT_FALSE(record.samples.at("rss_tree_bytes").empty());
