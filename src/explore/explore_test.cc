@@ -215,7 +215,7 @@ TEST_F(ExploreTest, OthersGoOnWhileAPointsObjectivesAreFoundOut) {
   int runs_meanwhile = 0;
   explore_.objectives = [&](const samplestore::Measurement&) {
     if (is_first.exchange(false)) {
-      for (int tries = 0; tries < 3000 && runs_ < 4; ++tries) {
+      for (int tries = 0; tries < 30'000 && runs_ < 4; ++tries) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
       }
       runs_meanwhile = runs_;
@@ -356,6 +356,14 @@ TEST_F(ExploreTest, WaitsForAPointThatSomebodyElseMeasures) {
   EXPECT_EQ(summary.replayed, 1);
 }
 
+/// The space's order, and how much of it was asked for.
+class CountingSampler : public Sampler {
+ public:
+  std::optional<int64_t> Next() override { return asked++; }
+
+  std::atomic<int64_t> asked = 0;
+};
+
 // Of two threads one holds the only reservation, for a point that is not free, while the other one is refused. Then the
 // refused point is free, and the one that is looked at again is not.
 TEST_F(ExploreTest, AReservationThatWasNotUsedIsUsedForAnotherPoint) {
@@ -369,10 +377,17 @@ TEST_F(ExploreTest, AReservationThatWasNotUsedIsUsedForAnotherPoint) {
   }
   explore_.workers = 2;
   explore_.max_points = 1;
+  const auto sampler = std::make_shared<CountingSampler>();
+  explore_.sampler = sampler;
   int64_t busy = -1;
   std::vector<int64_t> measured;
   ExploreCallbacks callbacks;
-  callbacks.on_start = [](const PointStart&) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  callbacks.on_start = [&](const PointStart&) {
+    for (int tries = 0; tries < 30'000 && sampler->asked < 2; ++tries) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // from when the other has its point to its refusal
+  };
   callbacks.on_busy = [&](const PointStart& start) {
     const bool is_first = busy < 0;
     busy = is_first ? start.index : busy;
@@ -551,6 +566,7 @@ TEST_F(ExploreTest, CtrlCKeepsWhatWasMeasuredAndTheRestIsDoneLater) {
 }
 
 TEST_F(ExploreTest, AfterAKillOnlyMissingPointsRun) {
+  explore_.measure.lease_seconds = 3600;
   const pid_t child = fork();
   if (child == 0) {
     Answer([this](const job::TunePlan&) {
@@ -569,7 +585,7 @@ TEST_F(ExploreTest, AfterAKillOnlyMissingPointsRun) {
   const ExploreSummary rest = Run(Space());
   EXPECT_EQ(rest.replayed, 1);
   EXPECT_EQ(rest.measured, 3);
-  EXPECT_LT(rest.seconds, 20);
+  EXPECT_LT(rest.seconds, explore_.measure.lease_seconds / 2);
 }
 
 TEST_F(ExploreTest, RepeatsAreMadeInTurnsAndCountWhatTheStoreHas) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <fstream>
 #include <functional>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -154,19 +155,22 @@ TEST_F(TransfersTest, GoneWithTransfersUnderWayTheyAreCancelled) {
 }
 
 TEST_F(TransfersTest, HigherPrioritiesBeginFirst) {
-  ObjectStore& store = Serve("latency:\n  write: {median: 50ms, p99: 50ms}\n");
+  ObjectStore& store = Serve();
   Transfers transfers(1);
-  std::vector<int> ended;  // by the only lane
+  std::vector<int> ended;  // by the only lane, which the first one keeps until the others wait
+  std::latch all_wait(1);
   const std::string content = "content";
   const auto write = [&](int priority) {
     transfers.Write(store, std::to_string(priority), {AsBytes(content)}, {},
-                    {.priority = priority, .on_done = [&ended, priority](const auto&) { ended.push_back(priority); }});
+                    {.priority = priority, .on_done = [&, priority](const auto&) {
+                       all_wait.wait();
+                       ended.push_back(priority);
+                     }});
   };
-  write(9);
-  ASSERT_TRUE(WaitUntil([this] { return received() > 0; }));
-  for (const int priority : {1, 3, 2}) {
+  for (const int priority : {9, 1, 3, 2}) {
     write(priority);
   }
+  all_wait.count_down();
   transfers.WaitAll();
   EXPECT_THAT(ended, ElementsAre(9, 3, 2, 1));
 }

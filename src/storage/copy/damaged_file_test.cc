@@ -358,7 +358,7 @@ TEST_P(CutOffUploadTest, WhosePartsMayNotBeListedGivesWayToAnother) {
 
 TEST_P(CutOffUploadTest, IsGivenUpInTimeWhereTheStoreDoesNotAnswer) {
   const SilentServer silent;
-  store_options_.give_up_seconds = 0.1;
+  store_options_.give_up_seconds = 1;  // in which what finds out that parts are taken is given up
   store_options_.stall_timeout_seconds = 1e6;
   Open();
   Put();

@@ -194,9 +194,9 @@ TEST_F(GcsPublishTest, AChunkThatIsNotAnsweredEndsWithTheDeadlineAndWithACancel)
     options.endpoint = server.url();
     options.anonymous = true;
     options.part_bytes = 256 << 10;
-    options.deadline_seconds = by_deadline ? 2 : 0;
-    options.give_up_seconds = 0.1;        // threads of the server wait
-    options.stall_timeout_seconds = 600;  // that is not what ends it
+    options.deadline_seconds = by_deadline ? 5 : 0;  // by which the upload has begun
+    options.give_up_seconds = 0.1;                   // threads of the server wait
+    options.stall_timeout_seconds = 600;             // that is not what ends it
     const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
     auto writer = store->OpenWriter(
         "k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .cancel = by_deadline ? nullptr : &cancel});

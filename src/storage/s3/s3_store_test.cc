@@ -22,7 +22,6 @@ using testing::HasSubstr;
 std::unique_ptr<StoreUnderTest> WithTrailers() {
   StoreOptions options;
   options.own["trailing_checksums"] = "true";
-  options.stall_timeout_seconds = 1;
   return std::make_unique<ServedStore>("s3://test/", objectserver::ServeOptions(), options);
 }
 

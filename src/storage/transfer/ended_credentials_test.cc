@@ -66,18 +66,20 @@ class EndedCredentialsTest : public testing::Test {
   }
 
   void ExpectAnUploadOutlivesThem(ObjectStore& store) {
-    const std::string content = RandomContent(22 * kMiB, 1);
-    const Bytes bytes = AsBytes(content);
+    const Bytes bytes = AsBytes(content_);
     EndAfterTheFirstPart journal(end_, clock_ahead_);
     EXPECT_THAT(store.Write("k", std::span(&bytes, 1), {.journal = &journal}).status(), IsOk());
     EXPECT_EQ(loads_, 2);
-    std::string read(content.size(), '?');
+    std::string read(content_.size(), '?');
     const auto memory = [&read](int64_t) { return std::as_writable_bytes(std::span(read)); };
     EXPECT_THAT(store.ReadWhole("k", memory, {}).status(), IsOk());
-    EXPECT_TRUE(read == content);
+    EXPECT_TRUE(read == content_);
   }
 
-  const double end_ = WallClockSeconds() + 5;  // a busy machine has begun the upload by then
+  // Made before the time runs, in which a busy machine has begun the upload.
+  const std::string content_ = RandomContent(22 * kMiB, 1);
+  const Result<RsaKey> key_ = RsaKey::Generate(2048);
+  const double end_ = WallClockSeconds() + 5;
   const TemporaryDirectory folder_ = *TemporaryDirectory::Create("assay-keys");
   std::unique_ptr<objectserver::ObjectServer> server_;
   StoreOptions options_;
@@ -110,14 +112,13 @@ TEST_F(EndedCredentialsTest, Gcs) {
 }
 
 TEST_F(EndedCredentialsTest, OciSession) {
-  const Result<RsaKey> key = RsaKey::Generate(2048);
-  ASSERT_THAT(key.status(), IsOk());
+  ASSERT_THAT(key_.status(), IsOk());
   const std::string pem = folder_.path() + "/public.pem";
-  ASSERT_THAT(WriteFileAtomically(pem, key->PublicPem()), IsOk());
+  ASSERT_THAT(WriteFileAtomically(pem, key_->PublicPem()), IsOk());
   Start("oci_keys:\n  - {key_id: ST$first, public_key_file: " + pem + ", expires: " + std::to_string(end_) +
         "}\n  - {key_id: ST$second, public_key_file: " + pem + "}\n");
   auto signer = std::make_unique<OciSigner>(
-      Load(OciCredentials{"ST$first", *key, 0, "test"}, OciCredentials{"ST$second", *key, 0, "test"}), Clock());
+      Load(OciCredentials{"ST$first", *key_, 0, "test"}, OciCredentials{"ST$second", *key_, 0, "test"}), Clock());
   OciStore store(std::make_unique<OciDialect>(OciUrls(options_.endpoint, "assay", "test"), options_), std::move(signer),
                  options_, "");
   ExpectAnUploadOutlivesThem(store);
