@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -128,13 +129,22 @@ class OutageTest : public ::testing::Test {
   std::unique_ptr<SampleStore> Open(double longest_outage_seconds = 300) {
     StoreOptions options;
     options.longest_outage_seconds = longest_outage_seconds;
-    options.on_outage = [this](std::string_view text) { told_ += fmt::format("{}\n", text); };
+    options.on_outage = [this](std::string_view text) {
+      const std::lock_guard lock(mutex_);
+      told_ += fmt::format("{}\n", text);
+    };
     return Must(OpenStore(server_->Url("runs"), StoreAccess::kReadWrite, options));
+  }
+
+  std::string told() {
+    const std::lock_guard lock(mutex_);
+    return told_;
   }
 
   std::unique_ptr<TemporaryDirectory> folder_;
   std::unique_ptr<PostgresServer> server_;
-  std::string told_;
+  std::mutex mutex_;
+  std::string told_;  // guarded by mutex_
 };
 
 TEST_F(OutageTest, WhatIsDoneMeanwhileWaitsForTheServerAndLosesNothing) {
@@ -145,10 +155,12 @@ TEST_F(OutageTest, WhatIsDoneMeanwhileWaitsForTheServerAndLosesNothing) {
   std::jthread work([&] {
     EXPECT_EQ(*store->AppendClaimed(MakeMeasurement("u1", 1, Outcome::kValid), claim.fence), AppendResult::kAdded);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  for (int tries = 0; tries < 30'000 && told().empty(); ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
   ASSERT_TRUE(server_->Restart().ok());
   work.join();
-  EXPECT_THAT(told_, AllOf(HasSubstr("went away: waiting for it"), HasSubstr("is back after")));
+  EXPECT_THAT(told(), AllOf(HasSubstr("went away: waiting for it"), HasSubstr("is back after")));
   EXPECT_EQ(*store->Count({}), 1);
   EXPECT_FALSE(FileExists(store->RefusedFile()));
 }

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,16 +50,24 @@ std::vector<std::string> Unprivileged(std::vector<std::string> argv) {
   return command;
 }
 
+/// Below those that the system gives to connections: one of these could have it while the server is away.
 int FreePort() {
-  const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  const bool found = ::bind(probe, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                     ::getsockname(probe, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  ::close(probe);
-  return found ? ntohs(address.sin_port) : 0;
+  constexpr int kLowest = 10'000;
+  constexpr int kHighest = 32'767;
+  std::random_device random;
+  for (std::uniform_int_distribution ports(kLowest, kHighest); true;) {
+    const int port = ports(random);
+    const int probe = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const bool is_free = ::bind(probe, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    ::close(probe);
+    if (is_free) {
+      return port;
+    }
+  }
 }
 
 }  // namespace
