@@ -32,12 +32,28 @@ def test_a_turn_keeps_both_runs_and_their_differences():
     assert turn["grad_norm_difference"] == 0
 
 
+# Two processes that hold memory of which so many bytes are their own, for two seconds from when both have written them.
+HOLD = """\
+import os, time
+held = bytearray(b"x") * (96 << 20)
+written, write = os.pipe()
+child = os.fork()
+for i in range(0, {}, 4096):
+    held[i] = 1
+if not child:
+    os.write(write, b"x")
+    time.sleep(3600)
+os.read(written, 1)
+time.sleep(2)
+os.kill(child, 9)
+os.waitpid(child, 0)
+"""
+
+
 def test_memory_of_all_processes_is_summed_and_what_they_share_counts_once():
-    hold = "import os, time; held = bytearray(b'x') * (96 << 20); child = os.fork()\nfor i in range(0, {}, 4096): "
-    hold += "held[i] = 1\ntime.sleep(2); child and os.waitpid(child, 0)"
     peaks = {}
     for name, written in {"shared": 0, "apart": 96 << 20}.items():
-        done = process.run([sys.executable, "-c", hold.format(written)], sum_memory=True)
+        done = process.run([sys.executable, "-c", HOLD.format(written)], sum_memory=True)
         assert done.exit_code == 0, done.tail()
         peaks[name] = done.max_rss_bytes / (1 << 20)
     assert 96 < peaks["shared"] < 180

@@ -171,7 +171,7 @@ def test_an_image_that_cannot_be_had_now_is_waited_for(assay, space, start, tmp_
     process = run_space(assay, space, store_of(tmp_path), 1, "--max-points", 1, *kubernetes, wait=False)
     assert any("waits: ErrImagePull: no such image" in line for line in iter(process.stderr.readline, ""))
     cluster.images = ("assay:1",)
-    out, errors = process.communicate(timeout=120)
+    out, errors = process.communicate(timeout=300)
     assert process.returncode == 0 and "1 measured" in out, errors
 
 

@@ -156,6 +156,8 @@ def test_a_run_that_is_killed_at_any_moment_goes_on(place, serve, models, tmp_pa
         assert listed(out, environment) == [19, 20]
         assert not local or listed(local) == [19, 20]
         resumed.add(begin)
+        # What else the machine does changes how long a run takes: the next kill comes earlier, or later.
+        duration *= 0.7 if begin == 20 else 1.1
 
 
 @pytest.mark.parametrize("writer", ["sync", "async"])

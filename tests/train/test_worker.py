@@ -276,8 +276,8 @@ def test_gradients_that_are_not_finite_end_the_run_before_the_update(plan, tmp_p
 def test_stop_after_seconds(plan, tmp_path):
     run = train(tmp_path, **{**plan, "max_steps": 10**6}, stop_after_seconds=0.3)
     assert run.ended["stopped_by"] == "stop_after_seconds"
-    assert 0.3 < run.ended["train_runtime"] < 1.0
-    assert len(run.steps) > 2
+    assert run.ended["train_runtime"] > 0.3
+    assert sum(run.column("seconds")[:-1]) <= 0.3, "a step began when the time was over"
 
 
 def test_epochs(plan, tmp_path):
