@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
@@ -50,7 +51,7 @@ inline std::string BytesOfTensor(const std::shared_ptr<const Tensor>& tensor) {
   return Must(ReadText(*RowMajorBytes(tensor), 0, tensor->bytes()));
 }
 
-/// Bytes that can only be read, and how many were.
+/// Bytes that can only be read, by any thread, and how many were.
 class CountingSource final : public DataSource {
  public:
   explicit CountingSource(std::string bytes) : bytes_(std::move(bytes)) {}
@@ -62,6 +63,7 @@ class CountingSource final : public DataSource {
       at_once += static_cast<int64_t>(piece.memory.size());
       std::memcpy(piece.memory.data(), bytes_.data() + piece.offset, piece.memory.size());
     }
+    const std::lock_guard lock(mutex_);
     read_ += at_once;
     most_at_once_ = std::max(most_at_once_, at_once);
     return Status::Ok();
@@ -71,6 +73,7 @@ class CountingSource final : public DataSource {
 
  private:
   std::string bytes_;
+  mutable std::mutex mutex_;
   mutable int64_t read_ = 0;
   mutable int64_t most_at_once_ = 0;
 };

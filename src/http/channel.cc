@@ -22,9 +22,6 @@ Channel::Step PlainChannel::StepOf(ssize_t count, Outcome would_block) {
   if (errno == EAGAIN || errno == EWOULDBLOCK) {
     return {would_block, 0};
   }
-  if (errno == EFAULT) {
-    return Fail(Outcome::kUnreadable, std::strerror(errno));
-  }
   return Fail(Outcome::kBroken, std::strerror(errno));
 }
 
@@ -43,7 +40,11 @@ Channel::Step PlainChannel::Send(Pieces pieces, bool more) {
   message.msg_iov = vectors;
   message.msg_iovlen = count;
   const int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more || count < pieces.size() ? MSG_MORE : 0);
-  return StepOf(RetryOnSignal([&] { return ::sendmsg(socket(), &message, flags); }), Outcome::kWantWrite);
+  const ssize_t sent = RetryOnSignal([&] { return ::sendmsg(socket(), &message, flags); });
+  if (sent < 0 && errno == EFAULT) {
+    return Fail(Outcome::kUnreadable, std::strerror(errno));
+  }
+  return StepOf(sent, Outcome::kWantWrite);
 }
 
 Channel::Step PlainChannel::SendFile(int file, int64_t offset, size_t count) {

@@ -33,6 +33,17 @@ struct ReadAhead::Lease {
   std::shared_ptr<State> state;  ///< null: given back already
   std::unique_ptr<std::byte[]> memory;
   const int64_t bytes;
+  int loans = 0;  ///< takers that have it; needs the state's mutex
+};
+
+/// What one taker has of a lease.
+struct ReadAhead::Loan {
+  explicit Loan(std::shared_ptr<Lease> of) : lease(std::move(of)) {}  // counted already
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+  ~Loan();
+
+  std::shared_ptr<Lease> lease;
 };
 
 struct ReadAhead::State : std::enable_shared_from_this<State> {
@@ -101,6 +112,16 @@ ReadAhead::Lease::~Lease() {
   }
 }
 
+ReadAhead::Loan::~Loan() {
+  const std::shared_ptr<State> of = lease->state;
+  const std::lock_guard lock(of->mutex);
+  // Of one that others will still take, the memory may now be given up for who waits.
+  if (--lease->loans == 0) {
+    of->Advance();
+    of->changed.notify_all();
+  }
+}
+
 void ReadAhead::State::GiveBack(Lease& lease) {
   taken -= lease.bytes;
   lease.memory.reset();
@@ -149,7 +170,7 @@ ReadAhead::State::Place ReadAhead::State::Next() {
 void ReadAhead::State::MakeRoom(int64_t bytes) {
   for (auto last = ranges.rbegin(); last != ranges.rend() && !HasRoom(bytes); ++last) {
     // What one of several has taken stays that one's.
-    if (last->stage == Stage::kReady && last->lease.use_count() == 1 && !awaited.contains(last->id)) {
+    if (last->stage == Stage::kReady && last->lease->loans == 0 && !awaited.contains(last->id)) {
       GiveBack(*last->lease);
       last->lease.reset();
       last->stage = Stage::kWaiting;
@@ -210,7 +231,7 @@ void ReadAhead::State::Ended(Id id, const Status& status) {
 }
 
 Bytes ReadAhead::Block::bytes() const {
-  return lease_ ? Bytes(lease_->memory.get(), static_cast<size_t>(lease_->bytes)) : Bytes();
+  return loan_ ? Bytes(loan_->lease->memory.get(), static_cast<size_t>(loan_->lease->bytes)) : Bytes();
 }
 
 ReadAhead::ReadAhead(Transfers& transfers, ObjectStore& store, ReadAheadOptions options)
@@ -273,9 +294,12 @@ Result<ReadAhead::Block> ReadAhead::Take(Id id, CancelFlag cancel) {
   }
   const Status status = place->status;
   std::shared_ptr<Lease> lease = state_->TakeOnce(place);
+  if (status.ok()) {
+    ++lease->loans;
+  }
   lock.unlock();
   ASSAY_RETURN_IF_ERROR(status);
-  return Block(std::move(lease));
+  return Block(std::make_shared<const Loan>(std::move(lease)));
 }
 
 void ReadAhead::Drop(Id id) {
@@ -283,6 +307,7 @@ void ReadAhead::Drop(Id id) {
   const std::lock_guard lock(state_->mutex);
   if (const State::Place place = state_->Find(id); place != state_->ranges.end() && !place->dropped) {
     let_go = state_->TakeOnce(place);
+    state_->Advance();  // what waited behind it
     state_->changed.notify_all();
   }
 }
@@ -297,6 +322,7 @@ void ReadAhead::DropAll() {
       let_go.push_back(state_->TakeOnce(place));
     }
   }
+  state_->Advance();
   state_->changed.notify_all();
 }
 

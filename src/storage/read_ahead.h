@@ -37,6 +37,7 @@ struct ReadAheadOptions {
 class ReadAhead {
   struct State;
   struct Lease;
+  struct Loan;
 
  public:
   using Id = uint64_t;
@@ -49,8 +50,8 @@ class ReadAhead {
 
    private:
     friend class ReadAhead;
-    explicit Block(std::shared_ptr<const Lease> lease) : lease_(std::move(lease)) {}
-    std::shared_ptr<const Lease> lease_;
+    explicit Block(std::shared_ptr<const Loan> loan) : loan_(std::move(loan)) {}
+    std::shared_ptr<const Loan> loan_;
   };
 
   /// `transfers` and `store` must outlive it.

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -145,6 +147,38 @@ TEST_F(ReadAheadTest, SeveralTakersShareOneRead) {
   EXPECT_EQ(store_.read().size(), 1u);
   EXPECT_EQ(ahead.taken_bytes(), 20);
   EXPECT_THAT(ahead.Take(id).status(), HasCode(ErrorCode::kNotFound));
+}
+
+TEST_F(ReadAheadTest, WhatOneOfSeveralLetsGoOfMakesRoomForWhoWaits) {
+  Put("a", 60);
+  Put("b", 60);
+  ReadAhead ahead(transfers_, store_, {.window_bytes = 100});
+  const ReadAhead::Id shared = ahead.Add({.key = "a", .bytes = 60, .takers = 2});
+  const ReadAhead::Id next = ahead.Add({.key = "b", .bytes = 60});
+  auto first = ahead.Take(shared);
+  ASSERT_THAT(first.status(), IsOk());
+  std::future<Result<ReadAhead::Block>> waiting = std::async(std::launch::async, [&] { return ahead.Take(next); });
+  // Whether it already waits or not: it is to be read without another call.
+  ASSERT_EQ(waiting.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  first = Status::Aborted("let go of");
+  ASSERT_EQ(waiting.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(TextOf(waiting.get()), ContentOf("b", 60));
+  EXPECT_EQ(TextOf(ahead.Take(shared)), ContentOf("a", 60));
+  EXPECT_THAT(store_.read(), ElementsAre("a", "b", "a"));
+}
+
+TEST_F(ReadAheadTest, WhatWaitsBehindWhatIsDroppedIsRead) {
+  for (const char* key : {"a", "b", "c"}) {
+    Put(key, 60);
+  }
+  ReadAhead ahead(transfers_, store_, {.window_bytes = 100});
+  const ReadAhead::Id taken = ahead.Add({.key = "a", .bytes = 60});
+  const ReadAhead::Id large = ahead.Add({.key = "b", .bytes = 60});
+  ahead.Add({.key = "c", .bytes = 40});
+  const auto block = ahead.Take(taken);
+  ahead.Drop(large);
+  store_.AwaitReads(2);
+  EXPECT_THAT(store_.read(), ElementsAre("a", "c"));
 }
 
 TEST_F(ReadAheadTest, FailuresAreTheirTakers) {

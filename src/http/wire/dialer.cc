@@ -178,6 +178,7 @@ void Dialer::Greet() {
       return Fail(TransportError::kTls, channel_->error());
     case Channel::Outcome::kClosed:
     case Channel::Outcome::kBroken:
+    case Channel::Outcome::kUnreadable:
       dialing_.addresses.PassOver(origin_.host, origin_.port, *address_);
       return Fail(TransportError::kReset, channel_->error());
   }

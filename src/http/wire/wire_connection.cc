@@ -177,8 +177,8 @@ size_t WireConnection::SendSome(double now) {
     Fail(TransportError::kRejected, "the body of the request was refused");
     return 0;
   }
-  if (step.outcome == Channel::Outcome::kClosed || step.outcome == Channel::Outcome::kBroken ||
-      step.outcome == Channel::Outcome::kRefused) {
+  if (step.outcome != Channel::Outcome::kMoved && step.outcome != Channel::Outcome::kWantRead &&
+      step.outcome != Channel::Outcome::kWantWrite) {
     // The peer may have answered before it hung up.
     send_error_ = channel_->error().empty() ? "the peer has closed the connection" : channel_->error();
     receive_waits_ = Channel::Outcome::kMoved;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/files.h"
+#include "objectserver/s3/google_headers.h"
 #include "objectserver/server.h"
 #include "objectserver/testing.h"
 #include "storage/auth/sigv4.h"
@@ -304,6 +305,31 @@ TEST_F(SignedS3, ChecksSignaturesOfRequestsChunksAndTrailers) {
   changed = chunks;
   changed[changed.rfind('=') == std::string::npos ? 0 : changed.size() - 6] ^= 1;
   EXPECT_EQ(Send(harness, streamed, changed).Xml("Code"), "SignatureDoesNotMatch") << "the trailer's";
+}
+
+// Whoever is on the way, or holds a signed URL, could add them.
+TEST_F(SignedS3, RefusesHeadersOfEitherDialectThatWereNotSigned) {
+  Harness harness(options_);
+  const storage::SigV4Key* key = nullptr;
+  const std::string hash = storage::Hex(storage::Sha256("hello"));
+  for (const char* name : {"x-goog-content-sha256", "x-goog-copy-source", "x-goog-hash", "x-amz-copy-source"}) {
+    http::Request request = Signed("PUT", "SK", hash, &key);
+    request.headers.Add(name, "UNSIGNED-PAYLOAD");
+    const Reply reply = Send(harness, request, "HELLO");
+    EXPECT_EQ(reply.status, 403) << name;
+    EXPECT_EQ(reply.Xml("Message"),
+              "There were headers present in the request which were not signed: " + std::string(name));
+  }
+}
+
+TEST(GoogleHeaders, LeaveAmazonsAsTheyAre) {
+  Request request;
+  request.head.headers.Add("x-amz-content-sha256", "one");
+  request.head.headers.Add("x-goog-content-sha256", "other");
+  request.head.headers.Add("x-goog-copy-source", "/b/k");
+  AddAmazonNames(request);
+  EXPECT_EQ(request.head.headers.Find("x-amz-content-sha256"), "one");
+  EXPECT_EQ(request.head.headers.Find("x-amz-copy-source"), "/b/k");
 }
 
 TEST(ObjectServer, StartsAndStops) {

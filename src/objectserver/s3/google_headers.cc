@@ -42,15 +42,20 @@ bool SpeaksGoogle(const Request& request) {
 
 void AddAmazonNames(Request& request) {
   http::Headers& headers = request.head.headers;
+  const auto add = [&](const char* name, std::string_view value) {
+    if (!headers.Has(name)) {
+      headers.Set(name, std::string(value));
+    }
+  };
   for (const NameRow& row : kNames) {
     if (const auto value = headers.Find(row.google)) {
-      headers.Set(row.amazon, std::string(*value));
+      add(row.amazon, *value);
     }
   }
   for (const std::string& hash : Split(request.HeaderText("x-goog-hash"), ',')) {
     for (const HashRow& row : kHashes) {
       if (const std::string_view text = Trim(hash); text.starts_with(row.field)) {
-        headers.Set(row.header, std::string(text.substr(row.field.size())));
+        add(row.header, text.substr(row.field.size()));
       }
     }
   }

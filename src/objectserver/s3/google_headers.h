@@ -9,7 +9,7 @@ namespace assay::objectserver::s3 {
 bool SpeaksGoogle(const Request& request);
 
 /// Adds S3's names of what Google's headers say: hashes, the payload's hash, the source of a copy. For requests whose
-/// signature was checked.
+/// signature was checked; what S3 calls it already stays.
 void AddAmazonNames(Request& request);
 
 /// "x-goog-" or "x-amz-": what the answer's headers begin with.

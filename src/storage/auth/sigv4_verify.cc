@@ -155,14 +155,17 @@ std::optional<SigV4Verdict> ReadPresigned(std::string_view query, const SigV4Dia
   return std::nullopt;
 }
 
-// S3 wants Host and its own headers signed: what is not could have been put in on the way.
+// S3 wants Host and its own headers signed: what is not could have been put in on the way. So must those of the other
+// dialect be, as either name of a header counts.
 std::optional<SigV4Verdict> CheckSignedHeaders(const ReceivedRequest& request, const Claim& claim) {
   const auto is_signed = [&](const std::string& name) {
     return std::find(claim.signed_headers.begin(), claim.signed_headers.end(), name) != claim.signed_headers.end();
   };
   for (const http::Header& header : request.headers->all()) {
     const std::string name = Lower(header.name);
-    const bool must_be_signed = name == "host" || name.starts_with(claim.dialect->header_prefix);
+    const bool must_be_signed = name == "host" || std::ranges::any_of(kDialects, [&](const SigV4Dialect* dialect) {
+                                  return name.starts_with(dialect->header_prefix);
+                                });
     if (must_be_signed && !is_signed(name)) {
       return Refuse("AccessDenied", 403, "There were headers present in the request which were not signed: " + name);
     }
