@@ -186,6 +186,11 @@ std::string EmbeddingPath(const ModelConfig& config) {
   return std::string(NetworkOf(config).embedding);
 }
 
+std::string BasePrefix(const ModelConfig& config) {
+  const std::string path = EmbeddingPath(config);
+  return path.substr(0, path.find('.') + 1);
+}
+
 std::string LayerPath(const ModelConfig& config, int64_t layer) {
   return fmt::format("{}.{}", NetworkOf(config).layers, layer);
 }

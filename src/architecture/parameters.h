@@ -29,6 +29,8 @@ std::vector<ParameterSpec> AllParameters(const ModelConfig& config);
 
 /// "model.embed_tokens", "model.layers.7", "model.norm": what the names of their parameters begin with.
 std::string EmbeddingPath(const ModelConfig& config);
+/// "model.": what the names of all parameters but the head's begin with.
+std::string BasePrefix(const ModelConfig& config);
 std::string LayerPath(const ModelConfig& config, int64_t layer);
 std::string FinalNormPath(const ModelConfig& config);
 /// "transformer.word_embeddings_layernorm"; empty: the embeddings have no norm.

@@ -23,7 +23,9 @@ from reference import (
     probe,
     reference,
     relative_error,
+    run_probe,
 )
+from safetensors.torch import load_file
 
 FLOAT32_TOLERANCE = 1e-5
 ROTARY = [name for name in FAMILIES if name not in ("gpt_bigcode", "bloom")]
@@ -132,6 +134,24 @@ def test_sharded_weights(tmp_path):
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 2
     got, _ = ours(tmp_path, ROWS, tmp_path)
     assert_close(got, reference(model, ROWS), FLOAT32_TOLERANCE)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_checkpoint_of_the_base_model_names_weights_without_its_prefix(name, tmp_path, monkeypatch):
+    """As bigscience's of Bloom do."""
+    monkeypatch.setitem(TINY, "tie_word_embeddings", True)
+    model = make_model(name)
+    model.base_model.save_pretrained(tmp_path)
+    stored = load_file(tmp_path / "model.safetensors")
+    assert not any(key.startswith(f"{model.base_model_prefix}.") for key in stored)
+    got, _ = ours(tmp_path, ROWS, tmp_path)
+    assert_close(got, reference(load_model(tmp_path), ROWS), FLOAT32_TOLERANCE)
+
+
+def test_a_checkpoint_of_the_base_model_without_the_head_that_it_needs(tmp_path):
+    make_model("llama").base_model.save_pretrained(tmp_path)
+    done = run_probe("--model", tmp_path)
+    assert done.returncode != 0 and "tensor 'lm_head.weight' is missing" in done.stderr, done.stderr
 
 
 def test_weights_of_another_dtype_are_converted(tmp_path):

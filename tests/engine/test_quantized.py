@@ -63,6 +63,15 @@ def test_layers_without_an_adapter(saved, tmp_path):
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), TOLERANCE)
 
 
+def test_names_without_the_prefix_of_the_base_model(saved, tmp_path):
+    model, adapter, wrapped = saved()
+    tensors = load_file(model / "model.safetensors")
+    bare = {name.removeprefix("model."): tensor for name, tensor in tensors.items()}
+    save_file(bare, model / "model.safetensors", {"format": "pt"})
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert_close(got, without_adapter_name(reference(wrapped, ROWS)), TOLERANCE)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_16_bits(dtype, saved, tmp_path):
     model, adapter, wrapped = saved()

@@ -12,8 +12,7 @@ namespace assay::engine {
 namespace {
 
 ParameterMaker maker_of(const ModelConfig& config, const std::string& model_dir, const ParameterOptions& options) {
-  return {architecture::AllParameters(config), Weights::open(model_dir), options,
-          [](const ParameterSpec& spec) { return spec; }};
+  return {architecture::AllParameters(config), Weights::open(model_dir, architecture::BasePrefix(config)), options};
 }
 
 }  // namespace

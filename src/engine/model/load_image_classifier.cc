@@ -36,23 +36,12 @@ std::string reason_for_new_head(const Weights& weights, const VitConfig& config,
     return fmt::format("{} holds no classifier: the head for {} classes starts from random weights", weights.source(),
                        config.num_labels);
   }
-  const int64_t stored = weights.shape(kHeadWeight).front();
+  const int64_t stored = weights.entry_of(kHeadWeight).shape.front();
   if (!labels_given || stored == config.num_labels) {
     return {};
   }
   return fmt::format("the classifier in {} is for {} classes: the head for {} classes starts from random weights",
                      weights.source(), stored, config.num_labels);
-}
-
-/// ViTModel's checkpoints name the same tensors without the prefix.
-ParameterSpec as_stored(const Weights& weights, const ParameterSpec& spec) {
-  ParameterSpec stored = spec;
-  if (!weights.has(spec.name) && spec.name.starts_with(kBasePrefix)) {
-    if (const std::string bare = spec.name.substr(kBasePrefix.size()); weights.has(bare)) {
-      stored.name = bare;
-    }
-  }
-  return stored;
 }
 
 std::vector<ParameterSpec> parameters_of(const VitConfig& config, at::ScalarType dtype) {
@@ -73,7 +62,7 @@ struct Folder {
 };
 
 Folder open_folder(const std::string& model_dir, const ImageClassifierOptions& options) {
-  Folder folder{.config = read_vit_config(model_dir), .weights = Weights::open(model_dir), .new_head = {}};
+  Folder folder{.config = read_vit_config(model_dir), .weights = Weights::open(model_dir, kBasePrefix), .new_head = {}};
   if (!options.labels.empty()) {
     folder.config = with_labels(std::move(folder.config), options.labels);
   }
@@ -84,22 +73,21 @@ Folder open_folder(const std::string& model_dir, const ImageClassifierOptions& o
 }
 
 ParameterMaker maker_of(const Folder& folder, const ImageClassifierOptions& options) {
-  const auto stored_as = [weights = folder.weights, draws_head = !folder.new_head.empty()](const ParameterSpec& spec) {
-    const bool drawn = draws_head && spec.name.starts_with(kHeadPrefix);
-    return drawn ? std::nullopt : std::optional(as_stored(*weights, spec));
+  const auto is_stored = [draws_head = !folder.new_head.empty()](const ParameterSpec& spec) {
+    return !draws_head || !spec.name.starts_with(kHeadPrefix);
   };
   return {
       parameters_of(folder.config, options.dtype),
       folder.weights,
       {options.dtype, options.device, folder.config.initializer_range, options.seed, vit_split_rules(), options.tensor},
-      stored_as};
+      is_stored};
 }
 
 /// Of the weights, what this part of the model does not take counts as taken where another part does, and what no
 /// classifier needs.
 void pass_over_rest(const Folder& folder, const ImageClassifierOptions& options, Weights& weights) {
   for (const ParameterSpec& spec : parameters_of(folder.config, options.dtype)) {
-    weights.leave_to_others(as_stored(weights, spec).name);
+    weights.leave_to_others(spec.name);
   }
   for (const char* left_out : kLeftOut) {
     weights.pass_over(left_out);

@@ -132,6 +132,39 @@ TEST_F(LoadTest, PassesOverWhatTransformersIgnores) {
   EXPECT_EQ(error_of(dir()), "no error");
 }
 
+/// The same tensors under names to which `rename` was applied.
+std::vector<NamedTensor> renamed(std::vector<NamedTensor> tensors, std::string (*rename)(std::string)) {
+  for (auto& [name, tensor] : tensors) {
+    name = rename(std::move(name));
+  }
+  return tensors;
+}
+
+TEST_F(LoadTest, NamesMayLackThePrefixOrHaveItTwice) {
+  const auto tensors = parameters();
+  const auto without = [](std::string name) { return name.starts_with("model.") ? name.substr(6) : name; };
+  const auto twice = [](std::string name) { return "model." + name; };
+  const auto without_in_layers = [](std::string name) {
+    return name.starts_with("model.layers.") ? name.substr(6) : name;
+  };
+  for (auto* rename : {+without, +twice, +without_in_layers}) {
+    write_weights(renamed(tensors, rename));
+    const auto loaded = load(dir())->parameters();
+    ASSERT_EQ(loaded.size(), tensors.size());
+    for (size_t i = 0; i < loaded.size(); ++i) {
+      EXPECT_EQ(loaded[i].first, tensors[i].first);
+      EXPECT_TRUE(loaded[i].second.equal(tensors[i].second)) << loaded[i].first;
+    }
+  }
+}
+
+TEST_F(LoadTest, OneOfTwoNamesOfAParameterHasNoPlace) {
+  auto tensors = parameters();
+  tensors.emplace_back("norm.weight", at::zeros({8}));
+  write_weights(tensors);
+  EXPECT_THAT(error_of(dir()), HasSubstr("'norm.weight' has no place in the model"));
+}
+
 TEST_F(LoadTest, AStoredCopyOfATiedHeadMustBeACopy) {
   auto tensors = parameters();
   nlohmann::json tied = nlohmann::json::parse(kConfig);

@@ -12,17 +12,12 @@
 namespace assay::engine {
 
 ParameterMaker::ParameterMaker(std::vector<ParameterSpec> specs, std::optional<Weights> weights,
-                               const ParameterOptions& options, StoredAs stored_as)
-    : specs_(std::move(specs)), weights_(std::move(weights)), options_(options), stored_as_(std::move(stored_as)) {}
-
-std::optional<ParameterSpec> ParameterMaker::stored(const ParameterSpec& spec) const {
-  return weights_ ? stored_as_(spec) : std::nullopt;
-}
+                               const ParameterOptions& options, IsStored is_stored)
+    : specs_(std::move(specs)), weights_(std::move(weights)), options_(options), is_stored_(std::move(is_stored)) {}
 
 bool ParameterMaker::is_in_place(const ParameterSpec& spec) const {
-  const std::optional<ParameterSpec> in_file = stored(spec);
   const bool in_columns = options_.place.ranks > 1 && split_of(options_.rules, spec.name) == TensorSplit::kColumns;
-  return in_file && !in_columns && weights_->in_place(*in_file, options_.dtype, options_.device);
+  return is_stored(spec) && !in_columns && weights_->in_place(spec, options_.dtype, options_.device);
 }
 
 std::vector<ParameterSpec> ParameterMaker::not_in_place() const {
@@ -33,8 +28,8 @@ std::vector<ParameterSpec> ParameterMaker::not_in_place() const {
 }
 
 at::Tensor ParameterMaker::make(const ParameterSpec& spec) {
-  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
-    return weights_->take(*in_file, options_.dtype, options_.device);
+  if (is_stored(spec)) {
+    return weights_->take(spec, options_.dtype, options_.device);
   }
   if (options_.device.is_meta()) {
     return at::empty(spec.shape, at::TensorOptions(options_.dtype).device(options_.device));
@@ -43,8 +38,8 @@ at::Tensor ParameterMaker::make(const ParameterSpec& spec) {
 }
 
 void ParameterMaker::make(const ParameterSpec& spec, at::Tensor& target) {
-  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
-    weights_->read(*in_file, target);
+  if (is_stored(spec)) {
+    weights_->read(spec, target);
   } else {
     draw_parameter(spec, options_.stddev, options_.seed, target);
   }
@@ -56,8 +51,8 @@ at::Tensor ParameterMaker::part_of_rank(const ParameterSpec& spec, const MadePar
     const at::Tensor whole = make(spec);
     return cut_for_rank(options_.rules, spec.name, whole, options_.place, is_mapped(whole));
   }
-  if (const std::optional<ParameterSpec> in_file = stored(spec)) {
-    weights_->claim(*in_file);
+  if (is_stored(spec)) {
+    weights_->claim(spec);
   }
   return it->second;
 }

@@ -33,12 +33,12 @@ struct ParameterOptions {
 
 class ParameterMaker {
  public:
-  /// As a parameter is called in the weights; none: it is drawn.
-  using StoredAs = std::function<std::optional<ParameterSpec>(const ParameterSpec& spec)>;
+  using IsStored = std::function<bool(const ParameterSpec& spec)>;
 
-  /// Of a model that has `specs`. Without weights all are drawn.
-  ParameterMaker(std::vector<ParameterSpec> specs, std::optional<Weights> weights, const ParameterOptions& options,
-                 StoredAs stored_as);
+  /// Of a model that has `specs`. Those that are not stored are drawn, and without weights all.
+  ParameterMaker(
+      std::vector<ParameterSpec> specs, std::optional<Weights> weights, const ParameterOptions& options,
+      IsStored is_stored = [](const ParameterSpec&) { return true; });
 
   const ParameterOptions& options() const { return options_; }
   /// Null: the folder has none.
@@ -59,14 +59,14 @@ class ParameterMaker {
   ParameterSource source(const MadeParameters& made);
 
  private:
-  std::optional<ParameterSpec> stored(const ParameterSpec& spec) const;
+  bool is_stored(const ParameterSpec& spec) const { return weights_ && is_stored_(spec); }
   bool is_in_place(const ParameterSpec& spec) const;
   at::Tensor part_of_rank(const ParameterSpec& spec, const MadeParameters& made);
 
   std::vector<ParameterSpec> specs_;
   std::optional<Weights> weights_;
   ParameterOptions options_;
-  StoredAs stored_as_;
+  IsStored is_stored_;
 };
 
 }  // namespace assay::engine

@@ -149,7 +149,7 @@ void QuantizedLayers::pass_over_absent_bias(const std::string& path) {
   if (parameters_.contains(name) || !weights_->has(name)) {
     return;
   }
-  const at::Tensor bias_O = weights_->take({name, weights_->shape(name)}, at::kFloat, device_);
+  const at::Tensor bias_O = weights_->take({name, weights_->entry_of(name).shape}, at::kFloat, device_);
   if (bias_O.any().item<bool>()) {
     throw_invalid_argument(fmt::format("{}: tensor '{}' is not zero, but the model in config.json has no such bias",
                                        weights_->source(), name));

@@ -50,12 +50,13 @@ void Weights::add_shard(const std::string& path) {
   }
 }
 
-std::optional<Weights> Weights::open(const std::string& model_dir) {
+std::optional<Weights> Weights::open(const std::string& model_dir, std::string_view base_prefix) {
   const std::string name = value_or_throw(job::FindWeights(model_dir));
   if (name.empty()) {
     return std::nullopt;
   }
   Weights weights;
+  weights.base_prefix_ = base_prefix;
   weights.source_ = model_dir + "/" + name;
   if (name == job::kWeightsFile) {
     weights.add_shard(weights.source_);
@@ -78,23 +79,32 @@ std::optional<Weights> Weights::open(const std::string& model_dir) {
   return weights;
 }
 
-const TensorEntry& Weights::find(const ParameterSpec& spec) const {
-  const auto it = shard_of_.find(spec.name);
+Weights::ShardOf::const_iterator Weights::locate(std::string_view name) const {
+  auto it = shard_of_.find(name);
+  if (it == shard_of_.end() && name.starts_with(base_prefix_)) {
+    it = shard_of_.find(name.substr(base_prefix_.size()));
+  }
+  return it != shard_of_.end() ? it : shard_of_.find(base_prefix_ + std::string(name));
+}
+
+void Weights::fail_for_missing(std::string_view name) const {
   constexpr std::string_view kWeight = ".weight";
-  if (it == shard_of_.end() && spec.name.ends_with(kWeight) &&
-      has(spec.name.substr(0, spec.name.size() - kWeight.size()) + ".qweight")) {
+  if (name.ends_with(kWeight) && has(std::string(name.substr(0, name.size() - kWeight.size())) + ".qweight")) {
     fail(
         fmt::format("{}: '{}' is quantised there, but config.json has no quantization_config: add what the quantiser "
                     "wrote, such as quantize_config.json",
-                    source_, spec.name));
+                    source_, name));
   }
-  if (it == shard_of_.end()) {
-    fail(fmt::format("{}: tensor '{}' is missing, the model in config.json needs it", source_, spec.name));
+  fail(fmt::format("{}: tensor '{}' is missing, the model in config.json needs it", source_, name));
+}
+
+const TensorEntry& Weights::find(const ParameterSpec& spec) const {
+  if (!has(spec.name)) {
+    fail_for_missing(spec.name);
   }
-  const SafetensorsFile& shard = shards_[it->second];
-  const TensorEntry& entry = *shard.find(spec.name);
+  const TensorEntry& entry = entry_of(spec.name);
   if (entry.shape != spec.shape) {
-    fail(fmt::format("{}: tensor '{}' is [{}], but config.json asks for [{}]", shard.path(), spec.name,
+    fail(fmt::format("{}: tensor '{}' is [{}], but config.json asks for [{}]", file_of(spec.name).path(), spec.name,
                      fmt::join(entry.shape, ", "), fmt::join(spec.shape, ", ")));
   }
   return entry;
@@ -108,7 +118,7 @@ const TensorEntry& Weights::claim(const ParameterSpec& spec) {
         "has them, with a quantization_config in config.json",
         file_of(spec.name).path(), spec.name, safetensors_dtype_name(entry.dtype)));
   }
-  taken_.insert(spec.name);
+  taken_.insert(entry.name);
   return entry;
 }
 
@@ -128,7 +138,7 @@ at::Tensor Weights::take_integers(const ParameterSpec& spec) {
     fail(fmt::format("{}: tensor '{}' is {}, not of 32-bit integers", file_of(spec.name).path(), spec.name,
                      safetensors_dtype_name(entry.dtype)));
   }
-  taken_.insert(spec.name);
+  taken_.insert(entry.name);
   const at::Tensor stored = file_of(spec.name).tensor(entry);
   at::Tensor copy = stored.clone();
   release_mapped_pages(stored);
@@ -146,21 +156,22 @@ bool Weights::in_place(const ParameterSpec& spec, at::ScalarType dtype, at::Devi
   if (!has(spec.name) || !device.is_cpu()) {
     return false;
   }
-  const TensorEntry& entry = *file_of(spec.name).find(spec.name);
+  const TensorEntry& entry = entry_of(spec.name);
   return entry.dtype == dtype && entry.shape == spec.shape && SafetensorsFile::is_aligned(entry);
 }
 
-const std::vector<int64_t>& Weights::shape(std::string_view name) const {
-  return shards_[shard_of_.find(name)->second].find(name)->shape;
+const TensorEntry& Weights::entry_of(std::string_view name) const {
+  const auto it = locate(name);
+  return *shards_[it->second].find(it->first);
 }
 
 const SafetensorsFile& Weights::file_of(std::string_view name) const {
-  return shards_[shard_of_.find(name)->second];
+  return shards_[locate(name)->second];
 }
 
 void Weights::leave_to_others(std::string_view name) {
-  if (has(name)) {
-    taken_.emplace(name);
+  if (const auto it = locate(name); it != shard_of_.end()) {
+    taken_.insert(it->first);
   }
 }
 
@@ -172,14 +183,9 @@ void Weights::pass_over(std::string_view prefix) {
   }
 }
 
-at::Tensor Weights::stored(const std::string& name) const {
-  const SafetensorsFile& shard = shards_[shard_of_.at(name)];
-  return shard.tensor(*shard.find(name));
-}
-
 void Weights::check_head_is(const std::string& embedding_name) const {
-  const at::Tensor head = stored(kHead);
-  const at::Tensor embedding = stored(embedding_name);
+  const at::Tensor head = file_of(kHead).tensor(entry_of(kHead));
+  const at::Tensor embedding = file_of(embedding_name).tensor(entry_of(embedding_name));
   if (head.scalar_type() != embedding.scalar_type() || !head.equal(embedding)) {
     fail(fmt::format("{}: config.json ties '{}' to '{}', but their values differ: set tie_word_embeddings to false",
                      source_, kHead, embedding_name));
@@ -191,7 +197,7 @@ void Weights::check_all_taken(const std::string& tied_embedding) const {
     if (taken_.contains(name) || name.ends_with("rotary_emb.inv_freq")) {
       continue;
     }
-    if (tied_embedding.empty() || name != kHead) {
+    if (tied_embedding.empty() || name != locate(kHead)->first) {
       fail(fmt::format("{}: tensor '{}' has no place in the model that config.json describes", shards_[shard].path(),
                        name));
     }

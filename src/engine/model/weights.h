@@ -1,4 +1,8 @@
 // The weights of a Hugging Face folder: one safetensors file, or shards with an index.
+//
+// Tensors are asked for by the names that the model has for them. A checkpoint that was saved from the model without
+// its head has no prefix such as "model." before its names, and one that was saved from a model around it has it twice:
+// a name that is not there is looked for without the prefix, and with it, as transformers does.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "engine/model/parameter_source.h"
@@ -17,8 +22,9 @@ namespace assay::engine {
 class Weights {
  public:
   /// None when the folder holds no weights. Throws StatusError when it holds some that cannot be used
-  /// (job::FindWeights), or when a shard is missing or damaged.
-  static std::optional<Weights> open(const std::string& model_dir);
+  /// (job::FindWeights), or when a shard is missing or damaged. `base_prefix`: what the names of all parameters but
+  /// the head's begin with, such as "model."; empty: nothing.
+  static std::optional<Weights> open(const std::string& model_dir, std::string_view base_prefix = {});
 
   /// The tensor called `spec.name` as `dtype` on `device`: the mapping itself where nothing has to change. Throws
   /// StatusError when it is missing, of another shape or not of floating point.
@@ -32,9 +38,9 @@ class Weights {
   /// Counts the tensor as taken, and throws as take() does.
   const TensorEntry& claim(const ParameterSpec& spec);
 
-  bool has(std::string_view name) const { return shard_of_.contains(name); }
-  /// Of a tensor that is there.
-  const std::vector<int64_t>& shape(std::string_view name) const;
+  bool has(std::string_view name) const { return locate(name) != shard_of_.end(); }
+  /// Of a tensor that is there, and under the name that the file has for it.
+  const TensorEntry& entry_of(std::string_view name) const;
   /// Where a tensor is that is there.
   const SafetensorsFile& file_of(std::string_view name) const;
   /// The file that lists all tensors, for messages.
@@ -50,15 +56,19 @@ class Weights {
   void check_all_taken(const std::string& tied_embedding = {}) const;
 
  private:
+  using ShardOf = std::map<std::string, size_t, std::less<>>;  ///< by name in the file
+
   void add_shard(const std::string& path);
+  ShardOf::const_iterator locate(std::string_view name) const;
   /// Of the right shape.
   const TensorEntry& find(const ParameterSpec& spec) const;
-  at::Tensor stored(const std::string& name) const;
+  [[noreturn]] void fail_for_missing(std::string_view name) const;
   void check_head_is(const std::string& embedding_name) const;
 
   std::string source_;  ///< the file that lists all tensors
+  std::string base_prefix_;
   std::vector<SafetensorsFile> shards_;
-  std::map<std::string, size_t, std::less<>> shard_of_;
+  ShardOf shard_of_;
   std::set<std::string, std::less<>> taken_;
 };
 

@@ -57,7 +57,7 @@ at::Tensor ParameterShapes::operator()(const ParameterSpec& spec) {
   const Weights* weights = maker_.weights();
   if (weights != nullptr && weights->in_place(spec, options.dtype, at::kCPU)) {
     const SafetensorsFile& file = weights->file_of(spec.name);
-    const at::Tensor whole = part_of(pages_of(file), file.find(spec.name)->begin, spec.shape);
+    const at::Tensor whole = part_of(pages_of(file), weights->entry_of(spec.name).begin, spec.shape);
     return cut_for_rank(options.rules, spec.name, whole, options.place, /*in_place=*/true);
   }
   const at::Tensor whole = at::empty(spec.shape, at::TensorOptions(options.dtype).device(at::kMeta));
