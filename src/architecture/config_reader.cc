@@ -52,6 +52,14 @@ bool ConfigReader::Contains(std::string_view key) const {
   return object_->contains(key);
 }
 
+std::vector<std::string> ConfigReader::Keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : object_->items()) {
+    keys.push_back(key);
+  }
+  return keys;
+}
+
 bool ConfigReader::HoldsObjects() const {
   return std::ranges::any_of(*object_, &nlohmann::json::is_object);
 }

@@ -27,6 +27,8 @@ class ConfigReader {
   /// Like Has(), but true for a null as well.
   bool Contains(std::string_view key) const;
 
+  std::vector<std::string> Keys() const;
+
   /// Whether the value of any key is an object.
   bool HoldsObjects() const;
 

@@ -262,6 +262,8 @@ TEST(ModelConfigTest, ReadsGptq) {
   EXPECT_EQ(Parse(config).quantization.group_size, -1);
   EXPECT_TRUE(Parse(config).quantization.stores_zeros_as_they_are);
   EXPECT_TRUE(Parse(config).quantization.in_any_order);
+  config["quantization_config"]["dynamic"] = {{"-:.*k_proj", json::object()}};
+  EXPECT_EQ(Parse(config).quantization.bits, 3) << "layers that are left out say so in the weights";
 }
 
 TEST(ModelConfigTest, RefusesOtherQuantisedWeights) {
@@ -277,6 +279,8 @@ TEST(ModelConfigTest, RefusesOtherQuantisedWeights) {
   EXPECT_THAT(error_with({{"checkpoint_format", "marlin"}}), HasSubstr("checkpoint_format 'marlin'"));
   EXPECT_THAT(error_with({{"lm_head", true}}), HasSubstr("lm_head true is not supported"));
   EXPECT_THAT(error_with({{"dynamic", {{"q_proj", {{"bits", 8}}}}}}), HasSubstr("dynamic is not supported"));
+  EXPECT_THAT(error_with({{"dynamic", {{"-:k_proj", json::object()}, {"q_proj", {{"bits", 8}}}}}}),
+              HasSubstr("dynamic is not supported"));
   EXPECT_THAT(error_with({{"pack_dtype", "int16"}}), HasSubstr("pack_dtype 'int16' is not supported, only int32"));
   json experts = Llama();
   experts["model_type"] = "mixtral";

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -17,8 +18,12 @@ void RefuseOtherQuantisation(ConfigReader& keys) {
   if (keys.BooleanOr("lm_head", false)) {
     keys.Fail("lm_head true is not supported: the head must not be quantised");
   }
-  if (keys.Object("dynamic")) {
-    keys.Fail("dynamic is not supported: all quantised layers must have the same bits and group_size");
+  // GPTQModel's patterns of layers; "-:" begins those of layers that are left as they were.
+  if (const auto dynamic = keys.Object("dynamic");
+      dynamic && !std::ranges::all_of(dynamic->Keys(), [](const std::string& key) { return key.starts_with("-:"); })) {
+    keys.Fail(
+        "dynamic is not supported but for layers that are left out (-:): all quantised layers must have the same bits "
+        "and group_size");
   }
   if (const std::string words = keys.TextOr("pack_dtype", "int32"); words != "int32") {
     keys.Fail(fmt::format("pack_dtype '{}' is not supported, only int32: pack the weights anew", words));

@@ -24,6 +24,8 @@ CHECKPOINTS = {
     "zeros_as_they_are": dict(version=2),
     "8_bits_zeros_as_they_are": dict(bits=8, version=2),
     "biases_of_zeros": dict(zero_bias=True),
+    "scales_in_float32": dict(scale_dtype=torch.float32),
+    "some_layers_plain": dict(plain=("lm_head", "k_proj", "0.mlp.up_proj", "1.mlp.down_proj")),
 }
 
 
@@ -33,8 +35,9 @@ def saved(tmp_path, monkeypatch):
     for name, value in WIDER.items():
         monkeypatch.setitem(TINY, name, value)
 
-    def save(name="llama", targets="all-linear", **scheme):
+    def save(name="llama", targets="all-linear", change=lambda model: None, **scheme):
         model = make_model(name)
+        change(model)
         folder = gptq.save(model, gptq.quantise(model, **scheme), tmp_path / "model", **scheme)
         wrapped = wrap(model, targets)
         wrapped.save_pretrained(tmp_path / "adapter")
@@ -70,6 +73,38 @@ def test_names_without_the_prefix_of_the_base_model(saved, tmp_path):
     save_file(bare, model / "model.safetensors", {"format": "pt"})
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), TOLERANCE)
+
+
+def test_scales_that_float16_does_not_have(saved, tmp_path):
+    """Those of tiny values, which a larger product makes up for."""
+
+    def change(model):
+        for layer in model.model.layers:
+            layer.self_attn.v_proj.weight.data *= 2**-20
+            layer.self_attn.o_proj.weight.data *= 2**14
+
+    model, adapter, wrapped = saved(change=change, scale_dtype=torch.bfloat16)
+    scales = load_file(model / "model.safetensors")["model.layers.0.self_attn.v_proj.scales"]
+    assert scales.dtype == torch.bfloat16 and 0 < scales.max() < 2**-20
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert_close(got, without_adapter_name(reference(wrapped, ROWS)), TOLERANCE)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+def test_outputs_that_are_no_multiple_of_32(bits, saved, tmp_path, monkeypatch):
+    """40 fill words with their zeros, of which auto-gptq's layer has whole ones for 64."""
+    monkeypatch.setitem(TINY, "head_dim", 40)
+    model, adapter, wrapped = saved("llama_one_key_value_head", bits=bits)
+    assert load_file(model / "model.safetensors")[f"{PROJECTION}.scales"].shape == (2, 40)
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert_close(got, without_adapter_name(reference(wrapped, ROWS)), TOLERANCE)
+
+
+def test_outputs_whose_zeros_fill_no_words(saved, monkeypatch):
+    monkeypatch.setitem(TINY, "head_dim", 40)
+    model, _, _ = saved("llama_one_key_value_head", bits=3)
+    done = run_probe("--model", model)
+    assert done.returncode != 0 and "k_proj' has 40 outputs: a file cannot hold" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
@@ -157,6 +192,14 @@ def test_a_quantised_folder_without_a_word_in_its_configuration(saved):
     path.write_text(json.dumps({k: v for k, v in json.loads(path.read_text()).items() if k != "quantization_config"}))
     done = run_probe("--model", model)
     assert done.returncode != 0 and "is quantised there, but config.json has no quantization_config" in done.stderr
+
+
+def test_a_plain_folder_whose_configuration_says_that_it_is_quantised(saved):
+    """A dequantised copy whose config.json was left as it was."""
+    model, _, _ = saved()
+    save_file(make_model("llama").state_dict(), model / "model.safetensors", {"format": "pt"})
+    done = run_probe("--model", model)
+    assert done.returncode != 0 and "quantised to 4 bits, but none is there" in done.stderr, done.stderr
 
 
 def test_groups_in_any_order_that_the_file_does_not_say(saved):

@@ -127,6 +127,19 @@ def test_a_quantised_folder_says_what_it_is(plan, tmp_path):
     assert "quantised weights are not trained" in refused(tmp_path, plan)
     message = refused(tmp_path, plan, method="lora", quantize_bits=4)
     assert "are quantised to 4 bits already: leave quantize_bits out" in message
+    run = train(tmp_path, **plan | {"method": "lora", "max_steps": 1})
+    assert run.of("loaded")[0]["weights"] == "file, 4 bits"
+
+
+def test_a_folder_that_is_quantised_in_part_says_how_much(plan, tmp_path):
+    with mock.patch.dict(tiny.SHAPE, hidden_size=64, intermediate_size=96):
+        model = tiny.make_model("llama")
+    tensors = gptq.quantise(model, plain=("lm_head", "k_proj", "v_proj"))
+    plan["model_dir"] = str(gptq.save(model, tensors, tmp_path / "model"))
+    products = 7 * model.config.num_hidden_layers
+    run = train(tmp_path, **plan | {"method": "lora", "max_steps": 1})
+    expected = f"file, 4 bits in {products - 2 * model.config.num_hidden_layers} of {products} products"
+    assert run.of("loaded")[0]["weights"] == expected
 
 
 @pytest.mark.parametrize("method", ["lora", "prompt"])

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "architecture/parameters.h"
@@ -14,6 +15,10 @@ namespace assay::engine {
 namespace {
 
 constexpr std::string_view kWeight = ".weight";
+
+std::string_view path_of(std::string_view weight) {
+  return weight.substr(0, weight.size() - kWeight.size());
+}
 
 /// What the decoder gets in the place of a quantised weight: its sizes and dtype, in no memory.
 at::Tensor shape_alone(const std::vector<int64_t>& shape, const at::TensorOptions& options) {
@@ -34,6 +39,14 @@ QuantizedLayers::QuantizedLayers(const ModelConfig& config, const Quantization& 
       parameters_.insert(spec.name);
     }
   }
+  if (is_read() && std::ranges::none_of(parameters_, [this](const std::string& name) {
+        return name.ends_with(kWeight) && is_stored(path_of(name));
+      })) {
+    throw_invalid_argument(
+        fmt::format("{}: config.json says that weights are quantised to {} bits, but none is there: remove its "
+                    "quantization_config",
+                    weights_->source(), scheme_.bits));
+  }
 }
 
 ParameterSource QuantizedLayers::around(ParameterSource source) {
@@ -45,19 +58,13 @@ ParameterSource QuantizedLayers::around(ParameterSource source) {
     if (spec.shape.size() != 2 || !parameters_.contains(spec.name)) {
       return source(spec);
     }
-    const std::string path = spec.name.substr(0, spec.name.size() - kWeight.size());
-    if (is_of_file_ && weights_ != nullptr && !is_stored(path)) {
+    const std::string path(path_of(spec.name));
+    if (is_read() && !is_stored(path)) {
       return source(spec);  // the checkpoint leaves it as it was
     }
-    const bool is_read = is_of_file_ && weights_ != nullptr;
-    if (!fills_words(spec.shape[1]) || (is_read && !fills_words(spec.shape[0]))) {
-      throw_invalid_argument(
-          fmt::format("layer '{}' has {} inputs and {} outputs: weights can be quantised only where "
-                      "inputs, and in files outputs, are multiples of 32",
-                      path, spec.shape[1], spec.shape[0]));
-    }
+    check_fills_words(path, spec.shape);
     QuantizedTensors tensors;
-    if (is_read) {
+    if (is_read()) {
       tensors = stored(path, spec.shape);
     } else {
       const at::Tensor weight_OI = source(spec);
@@ -71,6 +78,12 @@ ParameterSource QuantizedLayers::around(ParameterSource source) {
   };
 }
 
+int64_t count_quantized(CausalLM& model) {
+  return std::ranges::count_if(model.linears(), [](const Linear* linear) {
+    return dynamic_cast<const QuantizedWeight*>(linear->frozen.get()) != nullptr;
+  });
+}
+
 void QuantizedLayers::put_on(CausalLM& model) const {
   for (Linear* linear : model.linears()) {
     if (const auto found = by_path_.find(linear->path); found != by_path_.end()) {
@@ -79,33 +92,52 @@ void QuantizedLayers::put_on(CausalLM& model) const {
   }
 }
 
-bool QuantizedLayers::is_stored(const std::string& path) const {
-  return weights_->has(path + ".qweight");
+bool QuantizedLayers::is_stored(std::string_view path) const {
+  return weights_->has(std::string(path) + ".qweight");
+}
+
+void QuantizedLayers::check_fills_words(const std::string& path, const std::vector<int64_t>& shape) const {
+  if (!fills_words(shape[1])) {
+    throw_invalid_argument(fmt::format(
+        "layer '{}' has {} inputs and {} outputs: weights can be quantised only where inputs are multiples of 32", path,
+        shape[1], shape[0]));
+  }
+  if (is_read() && shape[0] * scheme_.bits % kWordBits != 0) {
+    throw_invalid_argument(
+        fmt::format("layer '{}' has {} outputs: a file cannot hold their zeros of {} bits, which fill no words of {}",
+                    path, shape[0], scheme_.bits, kWordBits));
+  }
 }
 
 int64_t QuantizedLayers::groups_of(int64_t inputs) const {
   return scheme_.group_size < 0 ? 1 : (inputs + scheme_.group_size - 1) / scheme_.group_size;
 }
 
-QuantizedTensors QuantizedLayers::stored_shape(const std::vector<int64_t>& shape) const {
+at::Tensor QuantizedLayers::empty_scales(const ParameterSpec& spec) const {
+  // Quantisers write float16, and some of them bfloat16 or float32, of which float16 has not all values.
+  return at::empty(spec.shape, at::TensorOptions(weights_->claim(spec).dtype).device(device_));
+}
+
+QuantizedTensors QuantizedLayers::stored_shape(const ParameterSpec& scales, const std::vector<int64_t>& shape) const {
   const auto options = at::TensorOptions().device(device_);
-  const int64_t groups = groups_of(shape[1]);
   return {.words_WO = at::empty({shape[1] * scheme_.bits / 32, shape[0]}, options.dtype(at::kInt)),
-          .scales_GO = at::empty({groups, shape[0]}, options.dtype(at::kHalf)),
-          .zeros_GO = at::empty({groups, shape[0]}, options.dtype(at::kByte)),
+          .scales_GO = empty_scales(scales),
+          .zeros_GO = at::empty(scales.shape, options.dtype(at::kByte)),
           .group_of_I = at::empty({shape[1]}, options.dtype(at::kInt)),
           .bits = scheme_.bits};
 }
 
 QuantizedTensors QuantizedLayers::stored(const std::string& path, const std::vector<int64_t>& shape) {
-  if (device_.is_meta()) {
-    return stored_shape(shape);
-  }
   const int64_t groups = groups_of(shape[1]);
+  const ParameterSpec scales{path + ".scales", {groups, shape[0]}};
+  if (device_.is_meta()) {
+    return stored_shape(scales, shape);
+  }
   QuantizedTensors tensors;
   tensors.bits = scheme_.bits;
   tensors.words_WO = weights_->take_integers({path + ".qweight", {shape[1] * scheme_.bits / 32, shape[0]}}).to(device_);
-  tensors.scales_GO = weights_->take({path + ".scales", {groups, shape[0]}}, at::kHalf, device_).clone();
+  tensors.scales_GO = empty_scales(scales);
+  weights_->read(scales, tensors.scales_GO);
   tensors.zeros_GO = stored_zeros(path, groups, shape[0]).to(device_);
   tensors.group_of_I = stored_groups(path, groups, shape[1]).to(device_);
   pass_over_absent_bias(path);

@@ -1,8 +1,12 @@
+#include <fmt/format.h>
+
+#include <iterator>
 #include <utility>
 
 #include "base/text.h"
 #include "engine/adapter/trainable.h"
 #include "engine/model/load.h"
+#include "engine/model/quantized_layers.h"
 #include "engine/model/status_error.h"
 #include "engine/train/causal_lm_session.h"
 #include "engine/train/causal_lm_task.h"
@@ -30,6 +34,15 @@ bool counts(const CausalLmSession& session) {
   return session.groups == nullptr || session.groups->counts(session.model->ends_model());
 }
 
+/// With how many products are quantised where a checkpoint leaves some as they were.
+std::string weights_of(const CausalLmSession& session, const job::TunePlan& plan) {
+  const int64_t stored_bits = session.model->config().quantization.bits;
+  const std::string weights = job::DescribeWeights(!session.random_weights, stored_bits, plan);
+  const auto products = std::ssize(session.model->linears());
+  const int64_t quantized = stored_bits > 0 ? count_quantized(*session.model) : products;
+  return quantized == products ? weights : fmt::format("{} in {} of {} products", weights, quantized, products);
+}
+
 class CausalLmTraining : public Training {
  public:
   CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device)
@@ -54,17 +67,16 @@ class CausalLmTraining : public Training {
   const StrategyGroups* groups() const override { return session_.groups.get(); }
 
   job::Loaded loaded() const override {
-    return {
-        .model_type = session_.model->model_type(),
-        .weights = job::DescribeWeights(!session_.random_weights, session_.model->config().quantization.bits, plan_),
-        .parameters = session_.parameters,
-        .trainable_parameters = session_.trainable_parameters,
-        .rows = session_.batches->row_count(),
-        .planned_steps = session_.planned_steps,
-        .layers = session_.checkpointing.layers,
-        .checkpointed_layers = session_.checkpointing.checkpointed_layers,
-        .step_bytes = session_.checkpointing.step_bytes,
-        .available_bytes = session_.checkpointing.available_bytes};
+    return {.model_type = session_.model->model_type(),
+            .weights = weights_of(session_, plan_),
+            .parameters = session_.parameters,
+            .trainable_parameters = session_.trainable_parameters,
+            .rows = session_.batches->row_count(),
+            .planned_steps = session_.planned_steps,
+            .layers = session_.checkpointing.layers,
+            .checkpointed_layers = session_.checkpointing.checkpointed_layers,
+            .step_bytes = session_.checkpointing.step_bytes,
+            .available_bytes = session_.checkpointing.available_bytes};
   }
 
   job::Topology topology() override {
