@@ -128,11 +128,15 @@ Result<std::unique_ptr<PostgresConnection>> PostgresConnection::Open(PostgresAdd
 
 Status PostgresConnection::Connect() {
   ASSAY_ASSIGN_OR_RETURN(std::unique_ptr<PostgresSession> session, PostgresSession::Open(address_));
+  // Who writes waits for others that write; a reader waits for who has the whole of it alone.
+  constexpr double kLongestWriterLockSeconds = 60;
+  const bool is_reader = access_ == StoreAccess::kReadOnly;
+  const double lock_seconds = is_reader ? options_.longest_lock_seconds : kLongestWriterLockSeconds;
   // A client that was stopped within a transaction must not hold what others wait for.
-  ASSAY_RETURN_IF_ERROR(session->Execute(
-      fmt::format("SET search_path TO {}; SET idle_in_transaction_session_timeout = '20s'; SET lock_timeout = '60s'; "
-                  "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = {}",
-                  QuotedName(address_.schema), access_ == StoreAccess::kReadOnly ? "on" : "off")));
+  ASSAY_RETURN_IF_ERROR(session->Execute(fmt::format(
+      "SET search_path TO {}; SET idle_in_transaction_session_timeout = '20s'; SET lock_timeout = {}; "
+      "SET default_transaction_isolation = 'read committed'; SET default_transaction_read_only = {}",
+      QuotedName(address_.schema), std::max(1, static_cast<int>(1000 * lock_seconds)), is_reader ? "on" : "off")));
   prepared_.clear();
   session_ = std::move(session);
   return Status::Ok();
@@ -202,6 +206,11 @@ Result<bool> PostgresConnection::MayTryAgain() {
   switch (session_->TakeFailure()) {
     case PostgresFailure::kLost:
       return WaitForServer();
+    case PostgresFailure::kLocked:
+      if (access_ == StoreAccess::kReadOnly) {
+        break;
+      }
+      [[fallthrough]];
     case PostgresFailure::kConflict:
       if (++conflicts_ <= kMostConflicts) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10 * conflicts_));

@@ -87,6 +87,18 @@ TEST(PostgresStoreTest, AReaderWaitsForTheWriterWhoWasFirst) {
   EXPECT_THAT(NewSince(*store, seen), ElementsAre("u2", "u3"));
 }
 
+TEST(PostgresStoreTest, AReaderOfALockedStoreIsToldSo) {
+  const std::string url = NewUrl();
+  ASSERT_TRUE(OpenStore(url).ok());
+  const auto other = Connect(url);
+  ASSERT_TRUE(other->Begin().ok());
+  ASSERT_TRUE(other->Execute("LOCK TABLE measurements IN ACCESS EXCLUSIVE MODE").ok());
+  const auto store = Must(OpenStore(url, StoreAccess::kReadOnly, {.longest_lock_seconds = 0.1}));
+  EXPECT_THAT(store->Count({}).status().message(), HasSubstr("another program has locked it"));
+  ASSERT_TRUE(other->Commit().ok());
+  EXPECT_EQ(*store->Count({}), 0);
+}
+
 TEST(PostgresStoreTest, FollowersOfManyWritersMissNothing) {
   constexpr int kWriters = 3;
   constexpr int kEach = 40;

@@ -22,7 +22,8 @@ struct ServerError {
 // Of PostgreSQL's manual, appendix A. The first that fits counts.
 constexpr ServerError kServerErrors[] = {
     {"40", ErrorCode::kIo, PostgresFailure::kConflict, "try again"},
-    {"55P03", ErrorCode::kIo, PostgresFailure::kConflict, "try again"},
+    {"55P03", ErrorCode::kIo, PostgresFailure::kLocked,
+     "another program has locked it: end that program, and try again"},
     {"57P", ErrorCode::kIo, PostgresFailure::kLost, "see whether the server runs"},
     {"08", ErrorCode::kIo, PostgresFailure::kLost, "see whether the server runs"},
     {"25P03", ErrorCode::kIo, PostgresFailure::kLost, "try again"},

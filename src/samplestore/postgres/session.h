@@ -29,7 +29,8 @@ struct PostgresParameter {
 enum class PostgresFailure {
   kNone,
   kLost,      ///< the session is over
-  kConflict,  ///< others were in the way: a deadlock, a lock that was not had in time
+  kConflict,  ///< others were in the way, as in a deadlock
+  kLocked,    ///< a lock was not had in time
   kOther,
 };
 
