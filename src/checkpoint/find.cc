@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
+#include "base/parallel.h"
 #include "checkpoint/dcp/dcp_reader.h"
 #include "checkpoint/manifest/checked_source.h"
 #include "checkpoint/safetensors/safetensors_reader.h"
@@ -285,29 +287,54 @@ Result<FileList> ListFiles(const Place& place) {
   return files;
 }
 
+namespace {
+
+bool ShowsPointer(const Place& place, const FileList& files) {
+  return place.is_folder ? PointerInFolder(files).has_value() : files.contains(place.LastName());
+}
+
+/// The usual pointers that stand, whatever lists show.
+Result<FileList> StatPointers(const Place& place) {
+  std::vector<std::string> names = {place.LastName()};
+  if (place.is_folder) {
+    names = {kDcpMetadataName, "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"};
+  }
+  // Side by side: each is a wait of a training that saves.
+  std::vector<Result<std::optional<storage::ObjectInfo>>> infos(names.size(), Status::Internal("not asked"));
+  const auto count = static_cast<int>(names.size());
+  ParallelFor(count, count, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    infos[at] = place.store->Stat(place.KeyOf(names[at]), place.cancel);
+  });
+  FileList files;
+  for (size_t i = 0; i < names.size(); ++i) {
+    ASSAY_ASSIGN_OR_RETURN(auto info, std::move(infos[i]));
+    if (info) {
+      files.emplace(names[i], std::move(*info));
+    }
+  }
+  return files;
+}
+
+}  // namespace
+
 Result<std::optional<Found>> FindCheckpoint(const Place& place) {
   ASSAY_ASSIGN_OR_RETURN(FileList files, ListFiles(place));
-  ASSAY_RETURN_IF_ERROR(AddUnlistedPointers(place, files));
+  if (!ShowsPointer(place, files)) {
+    ASSAY_ASSIGN_OR_RETURN(FileList pointers, StatPointers(place));
+    files.merge(pointers);
+  }
   return FindIn(place, files);
 }
 
-Status AddUnlistedPointers(const Place& place, FileList& files) {
-  std::vector<std::string> names = {place.LastName()};
-  if (place.is_folder) {
-    if (PointerInFolder(files)) {
-      return Status::Ok();
-    }
-    names = {kDcpMetadataName, "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"};
+Result<FileList> ListFilesAndPointers(const Place& place) {
+  auto asked = std::async(std::launch::async, [&] { return StatPointers(place); });
+  ASSAY_ASSIGN_OR_RETURN(FileList files, ListFiles(place));
+  ASSAY_ASSIGN_OR_RETURN(FileList pointers, asked.get());
+  if (!ShowsPointer(place, files)) {
+    files.merge(pointers);
   }
-  for (const std::string& name : names) {
-    if (!files.contains(name)) {
-      ASSAY_ASSIGN_OR_RETURN(auto info, place.store->Stat(place.KeyOf(name), place.cancel));
-      if (info) {
-        files.emplace(name, std::move(*info));
-      }
-    }
-  }
-  return Status::Ok();
+  return files;
 }
 
 Result<std::optional<Found>> FindIn(const Place& place, const FileList& files) {

@@ -53,8 +53,9 @@ Result<std::optional<Found>> FindIn(const Place& place, const FileList& files);
 
 /// What is at the place. Of a folder one level.
 Result<FileList> ListFiles(const Place& place);
-/// Adds the usual pointers that stand though no list shows one: lists of some stores lag behind what was written.
-Status AddUnlistedPointers(const Place& place, FileList& files);
+/// Likewise, and the usual pointers that stand though the list shows none: lists of some stores lag behind what was
+/// written. All is asked at once, which is a request for each of them also where the list shows one.
+Result<FileList> ListFilesAndPointers(const Place& place);
 
 /// NotFound, with why nothing at the place is one; an error of its store.
 Status NoCheckpoint(const Place& place);

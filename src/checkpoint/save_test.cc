@@ -1,6 +1,9 @@
 #include "checkpoint/save.h"
 
+#include <chrono>
+#include <condition_variable>
 #include <functional>
+#include <mutex>
 
 #include "base/files.h"
 #include "checkpoint/convert.h"
@@ -25,7 +28,10 @@ class DyingStore final : public storage::ForwardingStore {
   DyingStore(std::shared_ptr<storage::ObjectStore> inner, int64_t changes, bool last_is_done)
       : ForwardingStore(std::move(inner)), left_(changes), last_is_done_(last_is_done) {}
 
-  bool is_dead() const { return left_ < 0; }
+  bool is_dead() const {
+    const std::lock_guard lock(mutex_);
+    return left_ < 0;
+  }
 
   Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key,
                                                   storage::CancelFlag cancel = nullptr) override {
@@ -65,9 +71,34 @@ class DyingStore final : public storage::ForwardingStore {
     return Dead();
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int64_t left_;
   const bool last_is_done_;
+};
+
+/// Questions whether an object stands wait until so many are asked at once, for some minutes at most.
+class MeetingStore final : public storage::ForwardingStore {
+ public:
+  MeetingStore(std::shared_ptr<storage::ObjectStore> inner, int meeting)
+      : ForwardingStore(std::move(inner)), meeting_(meeting) {}
+
+  Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key,
+                                                  storage::CancelFlag cancel = nullptr) override {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++asked_);
+    asked_more_.notify_all();
+    asked_more_.wait_for(lock, std::chrono::minutes(2), [&] { return most_ >= meeting_; });
+    --asked_;
+    return ForwardingStore::Stat(key, cancel);
+  }
+  int most() const { return most_; }
+
+ private:
+  const int meeting_;
+  std::mutex mutex_;
+  std::condition_variable asked_more_;
+  int asked_ = 0;
+  int most_ = 0;
 };
 
 /// Whether a write is of the file that makes a checkpoint valid: all of them are of keys that a target names.
@@ -386,6 +417,46 @@ TEST(BeginSave, RefusesWhatItCouldNotReplaceInOneStep) {
   ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), place, options).ok());
   options.format = Format::kSafetensors;
   EXPECT_THAT(ErrorOf(Convert(CheckpointOf(StateOf(2)), place, options)), HasSubstr("remove it first"));
+}
+
+TEST(BeginSave, AsksForAllPointersAtOnce) {
+  const auto store = std::make_shared<MeetingStore>(std::make_shared<storage::MemoryStore>("test"), 5);
+  ASSERT_TRUE(BeginSave({store, "x/", true, nullptr}, Format::kDcp, ".metadata", {}).ok());
+  EXPECT_EQ(store->most(), 5);
+}
+
+TEST(CommitSave, AsksForFilesWhileTheManifestIsWritten) {
+  /// A manifest is written once it is asked for a file, in some minutes at most, and is read in one request.
+  class WaitingStore final : public storage::ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key,
+                                                    storage::CancelFlag cancel = nullptr) override {
+      EXPECT_EQ(key.find("manifest-"), std::string::npos);
+      {
+        const std::lock_guard lock(mutex_);
+        is_asked_ = is_asked_ || key.ends_with(".distcp");
+      }
+      asked_.notify_all();
+      return ForwardingStore::Stat(key, cancel);
+    }
+    Result<storage::ObjectInfo> Write(const std::string& key, std::span<const storage::Bytes> buffers,
+                                      const storage::WriteOptions& options) override {
+      if (key.find("manifest-") != std::string::npos) {
+        std::unique_lock lock(mutex_);
+        EXPECT_TRUE(asked_.wait_for(lock, std::chrono::minutes(2), [&] { return is_asked_; }));
+      }
+      return ForwardingStore::Write(key, buffers, options);
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable asked_;
+    bool is_asked_ = false;
+  };
+  const auto store = std::make_shared<WaitingStore>(std::make_shared<storage::MemoryStore>("test"));
+  ConvertOptions options = {.format = Format::kDcp};
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), {store, "x/", true, nullptr}, options).ok());
 }
 
 TEST(BeginSave, LeavesOtherFilesAlone) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/parallel.h"
 #include "base/terminal.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -16,6 +17,7 @@ constexpr std::string_view kMismatchWords = ": the content is damaged, ";
 constexpr std::string_view kMismatchEnd = " (";
 /// Summed between two looks at the cancel flag.
 constexpr size_t kSummedBytes = size_t{8} << 20;
+constexpr int kStatsAtATime = 32;
 
 }  // namespace
 
@@ -145,9 +147,14 @@ Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std:
 
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
                                              std::string_view verb, CancelFlag cancel) {
+  std::vector<Result<ObjectInfo>> answers(keys.size(), Status::Internal("not asked"));
+  ParallelFor(static_cast<int64_t>(keys.size()), kStatsAtATime, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    answers[at] = StatExisting(store, keys[at], verb, cancel);
+  });
   std::vector<ObjectInfo> infos;
-  for (const std::string& key : keys) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, StatExisting(store, key, verb, cancel));
+  for (Result<ObjectInfo>& answer : answers) {
+    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, std::move(answer));
     infos.push_back(std::move(info));
   }
   return infos;

@@ -47,7 +47,7 @@ std::optional<std::string> ChecksumMismatchOf(const Status& status, std::string_
 /// What the store says of an object that must exist, or MissingObjectStatus(verb, ...).
 Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std::string_view verb,
                                 CancelFlag cancel = nullptr);
-/// Likewise of several, in their order.
+/// Likewise of several, in their order, some of them side by side.
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
                                              std::string_view verb, CancelFlag cancel = nullptr);
 
