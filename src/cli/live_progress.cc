@@ -31,10 +31,11 @@ void LiveProgress::Print(std::string_view text) {
 
 void LiveProgress::OnEvent(const job::Event& event) {
   if (const auto* started = std::get_if<job::Started>(&event)) {
-    line_.Update(
-        fmt::format("{}loading on {} ({} threads, {})", prefix_, started->device, started->threads, started->isa));
+    const std::string isa = started->isa.empty() ? "" : ", " + started->isa;
+    line_.Update(fmt::format("{}loading on {} ({} threads{})", prefix_, started->device, started->threads, isa));
   } else if (const auto* loaded = std::get_if<job::Loaded>(&event)) {
     pace_.OnLoaded(*loaded);
+    last_plain_line_ = -1;
     const std::string rows = loaded->rows > 0 ? fmt::format(", {} rows", loaded->rows) : "";
     line_.Update(fmt::format("{}{}: {} of {} parameters train{}, loaded in {}", prefix_, loaded->model_type,
                              FormatCount(loaded->trainable_parameters), FormatCount(loaded->parameters), rows,
@@ -72,9 +73,12 @@ void LiveProgress::OnStep(const job::Step& step) {
     line_.PrintAbove(fmt::format("{}step {} skipped: its gradients overflow at a loss scale of {}", prefix_, step.step,
                                  step.loss_scale));
   }
-  line_.Update(fmt::format("{}step {}/{}  loss {:.4f}  {}  {}  {} left", prefix_, step.step, pace_.total_steps(),
-                           step.loss, Rate(step), FormatBytes(static_cast<double>(peak)),
-                           FormatSeconds(pace_.SecondsLeft())));
+  // Libraries tell neither what they plan nor their tensors' memory.
+  const bool is_planned = pace_.planned_steps() > 0;
+  line_.Update(fmt::format("{}step {}{}  loss {:.4f}  {}{}{}", prefix_, step.step,
+                           is_planned ? fmt::format("/{}", pace_.total_steps()) : "", step.loss, Rate(step),
+                           peak > 0 ? "  " + FormatBytes(static_cast<double>(peak)) : "",
+                           is_planned ? fmt::format("  {} left", FormatSeconds(pace_.SecondsLeft())) : ""));
 }
 
 }  // namespace assay::cli

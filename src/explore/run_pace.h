@@ -14,18 +14,26 @@ class RunPace {
   /// `stop_after_seconds` beyond 0 bounds the time left.
   explicit RunPace(double stop_after_seconds = -1) : stop_after_seconds_(stop_after_seconds) {}
 
-  void OnLoaded(const job::Loaded& loaded) { planned_steps_ = loaded.planned_steps; }
+  /// A training begins, which may go on with one before.
+  void OnLoaded(const job::Loaded& loaded) {
+    planned_steps_ = loaded.planned_steps;
+    step_ = 0;
+    made_ = 0;
+    train_seconds_ = 0;
+  }
   void OnStep(const job::Step& step) {
     step_ = step.step;
+    ++made_;
     train_seconds_ += step.seconds;
   }
 
   /// Steps of warm-up come on top of the planned ones.
   int64_t total_steps() const { return std::max(planned_steps_, step_); }
+  /// 0: nobody has told.
   int64_t planned_steps() const { return planned_steps_; }
   double train_seconds() const { return train_seconds_; }
   double SecondsLeft() const {
-    const double per_step = step_ > 0 ? train_seconds_ / static_cast<double>(step_) : 0;
+    const double per_step = made_ > 0 ? train_seconds_ / static_cast<double>(made_) : 0;
     const double by_steps = per_step * static_cast<double>(std::max<int64_t>(planned_steps_ - step_, 0));
     return stop_after_seconds_ <= 0 ? by_steps
                                     : std::min(by_steps, std::max(stop_after_seconds_ - train_seconds_, 0.0));
@@ -35,6 +43,7 @@ class RunPace {
   double stop_after_seconds_;
   int64_t planned_steps_ = 0;
   int64_t step_ = 0;
+  int64_t made_ = 0;  // steps of this training
   double train_seconds_ = 0;
 };
 

@@ -64,6 +64,7 @@ class Experiment:
     def measurement(self, *arguments, **more):
         ended = self.ended(*arguments, **more)
         assert ended.returncode == 0, (ended.stdout, ended.stderr)
+        self.told = ended.stderr
         measurement = json.loads(ended.stdout)
         assert measurement["outcome"] == "valid", (measurement["reason"], ended.stderr)
         return measurement
@@ -166,6 +167,7 @@ def test_others_in_a_bucket(bench, connector):
     assert f"{OTHERS[connector]} " in libraries
     assert "transformers " in libraries and "peft " in libraries
     assert "stream_stall_fraction" not in values
+    assert "loading on cpu (1 threads)\n" in bench.told and " left\n" not in bench.told
     if connector in ("fsspec", "streaming"):
         assert values["read_requests"] > values["objects"] / 2 and values["write_requests"] > values["objects"]
         assert values["sent_bytes"] > values["total_bytes"]
