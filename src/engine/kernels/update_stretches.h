@@ -1,4 +1,4 @@
-// Work over a list of tensors, shared among threads. Private to engine/kernels.
+// Work over a list of tensors on the CPU, shared among threads.
 #pragma once
 
 #include <ATen/Parallel.h>
@@ -16,13 +16,12 @@ struct UpdateStretch {
   int64_t end;
 };
 
-/// Cuts tensors of the given sizes into stretches that keep a thread busy for a while and fit in its cache.
-inline std::vector<UpdateStretch> cut(const std::vector<int64_t>& sizes) {
-  constexpr int64_t kStretch = 65536;
+/// Cuts tensors of the given sizes into stretches, which keep a thread busy for a while and fit in its cache.
+inline std::vector<UpdateStretch> cut(const std::vector<int64_t>& sizes, int64_t most = 65536) {
   std::vector<UpdateStretch> stretches;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    for (int64_t begin = 0; begin < sizes[i]; begin += kStretch) {
-      stretches.push_back({i, begin, std::min(sizes[i], begin + kStretch)});
+    for (int64_t begin = 0; begin < sizes[i]; begin += most) {
+      stretches.push_back({i, begin, std::min(sizes[i], begin + most)});
     }
   }
   return stretches;

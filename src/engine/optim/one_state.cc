@@ -5,12 +5,19 @@
 
 #include <algorithm>
 
+#include "engine/kernels/update_stretches.h"
+
 namespace assay::engine {
 namespace {
 
-/// Elements of a stretch: its tensors lie in a core's cache together, and elsewhere it is worth its launches.
-int64_t stretch_of(const at::Tensor& parameter) {
-  return int64_t{1} << (parameter.is_cuda() ? 24 : 16);
+/// Elements of a stretch. On the CPU its tensors lie in a core's cache together, and shapes foretell what all threads
+/// hold at once; elsewhere it is worth its launches.
+int64_t stretch_of(c10::Device device) {
+  constexpr int64_t kOfThread = int64_t{1} << 15;
+  if (device.is_meta()) {
+    return kOfThread * at::get_num_threads();
+  }
+  return device.is_cpu() ? kOfThread : int64_t{1} << 24;
 }
 
 void assign(const at::Tensor& target, const at::Tensor& value, const at::Tensor& skip) {
@@ -37,13 +44,16 @@ class OneState : public Optimizer {
   void step(double learning_rate, const GradientRule& rule) override {
     const at::NoGradGuard no_grad;
     const RuleTensors scale = rule_tensors(rule);
+    const at::Tensor factor = scale.factor.to(at::kFloat);
+    std::vector<Flat> flats;
     for (Slot& slot : slots_) {
       slot.in_last_step = slot.parameter.grad().defined();
       if (slot.in_last_step) {
-        update(slot, learning_rate, scale);
+        flats.push_back(flat(slot));
         ++slot.steps;
       }
     }
+    for_each_stretch(flats, [&](const Flat& stretch) { update(stretch, learning_rate, factor, scale.skip); });
   }
 
   void forget_last_step() override {
@@ -86,26 +96,62 @@ class OneState : public Optimizer {
     bool has_master() const { return updated.scalar_type() != parameter.scalar_type(); }
   };
 
-  void update(const Slot& slot, double learning_rate, const RuleTensors& scale) const {
-    const double decay = applies_weight_decay(slot.name) ? options_.weight_decay : 0.0;
-    const at::Tensor parameter = slot.updated.view({-1});
-    const at::Tensor gradient = slot.parameter.grad().reshape({-1});
-    const at::Tensor state = slot.state.view({-1});
-    const at::Tensor factor = scale.factor.to(at::kFloat);
-    const int64_t stretch_size = stretch_of(parameter);
-    for (int64_t begin = 0; begin < parameter.numel(); begin += stretch_size) {
-      const int64_t size = std::min(stretch_size, parameter.numel() - begin);
-      const at::Tensor old_parameter = parameter.narrow(0, begin, size);
-      const at::Tensor old_state = state.narrow(0, begin, size);
-      const Stretch stretch{.parameter = old_parameter.to(at::kFloat),
-                            .gradient = gradient.narrow(0, begin, size).to(at::kFloat) * factor,
-                            .state = old_state.to(at::kFloat)};
-      const auto [new_parameter, new_state] = rule_.update(stretch, learning_rate, decay, options_);
-      assign(old_parameter, new_parameter, scale.skip);
-      assign(old_state, new_state, scale.skip);
-      if (slot.has_master()) {
-        slot.parameter.detach().view({-1}).narrow(0, begin, size).copy_(old_parameter);
-      }
+  /// What a slot's update reads and writes, in one dimension.
+  struct Flat {
+    double decay;
+    at::Tensor updated;
+    at::Tensor gradient;
+    at::Tensor state;
+    at::Tensor parameter;  ///< that follows its master; undefined: it is its own
+
+    Flat narrow(int64_t begin, int64_t end) const {
+      const auto part = [&](const at::Tensor& whole) {
+        return whole.defined() ? whole.narrow(0, begin, end - begin) : whole;
+      };
+      return {decay, part(updated), part(gradient), part(state), part(parameter)};
+    }
+  };
+
+  Flat flat(const Slot& slot) const {
+    return {.decay = applies_weight_decay(slot.name) ? options_.weight_decay : 0.0,
+            .updated = slot.updated.view({-1}),
+            .gradient = slot.parameter.grad().reshape({-1}),
+            .state = slot.state.view({-1}),
+            .parameter = slot.has_master() ? slot.parameter.detach().view({-1}) : at::Tensor()};
+  }
+
+  /// On the CPU a thread takes a stretch, since an operation on one is too short to be shared.
+  template <typename Body>
+  static void for_each_stretch(const std::vector<Flat>& flats, const Body& body) {
+    if (flats.empty()) {
+      return;
+    }
+    const c10::Device device = flats.front().updated.device();
+    std::vector<int64_t> sizes;
+    for (const Flat& flat : flats) {
+      sizes.push_back(flat.updated.numel());
+    }
+    const std::vector<UpdateStretch> stretches = cut(sizes, stretch_of(device));
+    const auto take = [&](int64_t, const UpdateStretch& s) {
+      const at::NoGradGuard no_grad;  // of the thread
+      body(flats[s.tensor].narrow(s.begin, s.end));
+    };
+    if (device.is_cpu()) {
+      for_stretches(stretches, take);
+    } else {
+      std::ranges::for_each(stretches, [&](const UpdateStretch& s) { take(0, s); });
+    }
+  }
+
+  void update(const Flat& flat, double learning_rate, const at::Tensor& factor, const at::Tensor& skip) const {
+    const Stretch stretch{.parameter = flat.updated.to(at::kFloat),
+                          .gradient = flat.gradient.to(at::kFloat) * factor,
+                          .state = flat.state.to(at::kFloat)};
+    const auto [new_parameter, new_state] = rule_.update(stretch, learning_rate, flat.decay, options_);
+    assign(flat.updated, new_parameter, skip);
+    assign(flat.state, new_state, skip);
+    if (flat.parameter.defined()) {
+      flat.parameter.copy_(flat.updated);
     }
   }
 

@@ -35,8 +35,8 @@ struct OneStateRule {
   bool wide_state = false;      ///< float32 whatever the parameter is; else of its dtype
 };
 
-/// Works on stretches that fit into a cache, so that no tensor is there in float32 as a whole; a float16 parameter has
-/// a float32 master and a float32 state (see make_optimizer()).
+/// Works on stretches that fit into a cache, each by one thread on the CPU, so that no tensor is there in float32 as a
+/// whole; a float16 parameter has a float32 master and a float32 state (see make_optimizer()).
 std::unique_ptr<Optimizer> make_one_state(const OneStateRule& rule,
                                           std::vector<std::pair<std::string, at::Tensor>> parameters,
                                           const OptimizerOptions& options);

@@ -1,11 +1,17 @@
 #include "engine/optim/optimizer.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
+
+#include "engine/optim/one_state.h"
 
 namespace assay::engine {
 namespace {
@@ -160,6 +166,56 @@ TEST(OneState, StretchesOfAParameterAreUpdatedAlike) {
       EXPECT_TRUE((large == small).all().item<bool>()) << name << " " << dtype;
       EXPECT_NE(small.item<double>(), 0.5);
     }
+  }
+}
+
+/// Sets libtorch's threads for a while.
+class Threads {
+ public:
+  explicit Threads(int count) : before_(at::get_num_threads()) { at::set_num_threads(count); }
+  ~Threads() { at::set_num_threads(before_); }
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+ private:
+  int before_;
+};
+
+TEST(OneState, StretchesAreSharedAmongAllThreads) {
+  static std::array<std::atomic<int>, 4> taken;
+  const OneStateRule rule{.update =
+                              [](const Stretch& s, double, double, const OptimizerOptions&) {
+                                taken.at(static_cast<size_t>(at::get_thread_num())) += 1;
+                                return std::pair(s.parameter - s.gradient, s.state + 1);
+                              },
+                          .state_name = "count"};
+  const Threads threads(4);
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    parameters.emplace_back(name, parameter_with_gradient(1.0, 0.5));
+  }
+  const at::Tensor large = at::ones({200'000}).set_requires_grad(true);
+  large.mutable_grad() = at::full({200'000}, 0.5);
+  parameters.emplace_back("large", large);
+  make_one_state(rule, parameters, {})->step(0.1, {});
+  EXPECT_THAT(taken, testing::Each(testing::Ge(1)));
+  for (const auto& [name, parameter] : parameters) {
+    EXPECT_TRUE(parameter.detach().eq(0.5).all().item<bool>()) << name;
+  }
+}
+
+TEST(OneState, ThreadsChangeNoBit) {
+  for (const char* name : kOneState) {
+    std::vector<at::Tensor> updated;
+    for (const int count : {1, 4}) {
+      const Threads threads(count);
+      const at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(7);
+      const at::Tensor parameter = at::randn({100'003}, generator).set_requires_grad(true);
+      parameter.mutable_grad() = at::randn({100'003}, generator);
+      make_optimizer(name, {{"w", parameter}}, {})->step(0.1, {});
+      updated.push_back(parameter.detach());
+    }
+    EXPECT_TRUE(updated.front().equal(updated.back())) << name;
   }
 }
 
