@@ -15,6 +15,7 @@ from nodes import wait_for
 from ports import free_port, is_listening
 from ranks import finish_ranks, of_kind, start_ranks
 from safetensors.torch import load_file, save_file
+from test_resume import bucket_environment
 from worker import WORKER, write_plan
 
 
@@ -236,3 +237,13 @@ def test_a_machine_that_never_comes_is_named_on_every_rank(plan, tmp_path):
     ranks += start_ranks(path, 4, machines=2, port=port, only=[1], ASSAY_COMM_START_TIMEOUT="3")
     for end in ends_of(ranks, 1):
         assert "ranks 2 and 3 did not come" in end["reason"]
+
+
+def test_what_takes_long_to_remove_loses_nobody(serve, tmp_path):
+    """The first rank removes what an earlier run of a benchmark left, and the others wait longer than for a message."""
+    (tmp_path / "slow.yaml").write_text("latency: {list: {median: 4s, p99: 4s}}\n")
+    server = serve("--root", "memory", "--bucket", "runs", "--profile", tmp_path / "slow.yaml")
+    plan = {"kind": "checkpoint", "number_ranks": 2, "tensors": ["w 64x64"], "repeats": 1, "timeout_seconds": 1}
+    path = write_plan(tmp_path, **plan, output_dir="s3://runs/bench")
+    events = finish_ranks(start_ranks(path, 2, **bucket_environment(server)))
+    assert [event["operation"] for event in of_kind(events[0], "checkpoint_transfer")] == ["save"]

@@ -85,12 +85,13 @@ class CheckpointRun {
   /// The place is this point's alone: what is there an earlier run of it left that was killed, or kept.
   void remove_leftovers() {
     where_ = "removing what an earlier run left";
-    if (is_first()) {
-      const auto lock = termination_.defer();
-      const checkpoint::Place place = open_folder(plan_.output_dir);
-      throw_if_error(storage::RemoveBelow(*place.store, place.key));
-    }
-    meet();
+    const auto lock = termination_.defer();
+    do_on_all_ranks(world_.get(), c10::kCPU, "remove what an earlier run left", [this] {
+      if (is_first()) {
+        const checkpoint::Place place = open_folder(plan_.output_dir);
+        throw_if_error(storage::RemoveBelow(*place.store, place.key));
+      }
+    });
   }
 
   /// Each is removed when the next one stands; the last is compared with what was saved.
