@@ -68,7 +68,7 @@ MostWork most_work_of(std::vector<int64_t> bytes_of_ranks) {
 
 void CheckpointRanks::together(std::string what, std::function<void()> work) const {
   constexpr std::chrono::milliseconds kPause(20);
-  const std::unique_ptr<WorkTogether> own = start(std::move(what), /*most=*/0, std::move(work));
+  const std::unique_ptr<WorkTogether> own = start(std::move(what), /*most=*/0, /*is_beside=*/false, std::move(work));
   while (!own->meet(kPause)) {
   }
 }

@@ -39,11 +39,14 @@ MostWork most_work_of(std::vector<int64_t> bytes_of_ranks);
 /// The ranks of a training.
 struct CheckpointRanks {
   Communicator* world = nullptr;  ///< null: there is one
-  std::function<std::unique_ptr<WorkTogether>(std::string what, MostWork most, std::function<void()> work)> start;
+  /// `is_beside`: the training goes on meanwhile; else it waits.
+  std::function<std::unique_ptr<WorkTogether>(std::string what, MostWork most, bool is_beside,
+                                              std::function<void()> work)>
+      start;
 
   bool is_first() const { return world == nullptr || world->rank() == 0; }
   size_t rank() const { return world == nullptr ? 0 : static_cast<size_t>(world->rank()); }
-  /// Returns when all are done; throws as WorkTogether does.
+  /// Returns when all are done, for which the training waits; throws as WorkTogether does.
   void together(std::string what, std::function<void()> work) const;
   /// What each rank says, by rank. All call it together.
   std::vector<std::string> tell(const std::string& own, std::string_view label) const;

@@ -34,7 +34,7 @@ class TestWork : public WorkTogether {
 
 /// The ranks of `world`; null: one.
 inline CheckpointRanks ranks_of(Communicator* world) {
-  return {.world = world, .start = [world](std::string what, MostWork, std::function<void()> work) {
+  return {.world = world, .start = [world](std::string what, MostWork, bool, std::function<void()> work) {
             return std::make_unique<TestWork>(world, std::move(what), std::move(work));
           }};
 }

@@ -154,12 +154,12 @@ TEST_F(TrainingOverRanks, WhoWritesALargeTensorMayTakeLonger) {
   Setting setting{.model = {.layers = 1, .vocabulary = 100'000}, .steps = 1};
   setting.after = [&](ShardEngine& engine, Communicator& world) {
     CheckpointRanks ranks = testing::ranks_of(&world);
-    ranks.start = [&most, start = ranks.start, is_first = ranks.is_first()](const std::string& what, MostWork of_rank,
-                                                                            std::function<void()> work) {
+    ranks.start = [&most, start = ranks.start, is_first = ranks.is_first()](
+                      const std::string& what, MostWork of_rank, bool is_beside, std::function<void()> work) {
       if (is_first && what.starts_with("write")) {
         most.push_back(of_rank);
       }
-      return start(what, of_rank, std::move(work));
+      return start(what, of_rank, is_beside, std::move(work));
     };
     TrainingSaver saver(folder, ranks, {});
     saver.begin({.position = {.step = 1, .counted = 1}}, held_by(engine, {}));
@@ -181,9 +181,10 @@ TEST_F(TrainingOverRanks, ARankThatCannotWriteLeavesNothingThatIsOffered) {
   setting.after = [&folder](ShardEngine& engine, Communicator& world) {
     CheckpointRanks ranks = testing::ranks_of(&world);
     ranks.start = [start = ranks.start, fails = world.rank() == 1](const std::string& what, MostWork most,
-                                                                   std::function<void()> work) {
+                                                                   bool is_beside, std::function<void()> work) {
       const auto fail = [] { throw StatusError(Status::Io("no space left on device")); };
-      return start(what, most, fails && what.starts_with("write") ? std::function<void()>(fail) : std::move(work));
+      return start(what, most, is_beside,
+                   fails && what.starts_with("write") ? std::function<void()>(fail) : std::move(work));
     };
     TrainingSaver saver(folder, ranks, {});
     saver.begin({.position = {.step = 1, .counted = 1}}, held_by(engine, {}));

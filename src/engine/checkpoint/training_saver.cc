@@ -136,20 +136,21 @@ class TrainingSaver::UnderWay {
   }
 
   void start() {
+    const bool is_beside = !saver_.is_waited_for_;
     switch (stage_) {
       case Stage::kBegin:
-        work_ = ranks_.start("begin a save to " + saved_.uri, /*most=*/0, [this] { begin(); });
+        work_ = ranks_.start("begin a save to " + saved_.uri, /*most=*/0, is_beside, [this] { begin(); });
         break;
       case Stage::kWrite:
         work_ = ranks_.start("write its part of " + saved_.uri, most_work_of(checkpoint::BytesOfRanks(saver_.plan_)),
-                             [this] { write(); });
+                             is_beside, [this] { write(); });
         break;
       case Stage::kPublish:
-        work_ = ranks_.start("publish " + saved_.uri, /*most=*/0, [this] { publish(); });
+        work_ = ranks_.start("publish " + saved_.uri, /*most=*/0, is_beside, [this] { publish(); });
         break;
       case Stage::kCopy:
-        work_ =
-            ranks_.start("copy " + saved_.uri + " to " + saver_.options_.second->uri(), /*most=*/0, [this] { copy(); });
+        work_ = ranks_.start("copy " + saved_.uri + " to " + saver_.options_.second->uri(), /*most=*/0, is_beside,
+                             [this] { copy(); });
         break;
       case Stage::kOver:
         work_.reset();
@@ -246,10 +247,12 @@ TrainingSaver::TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, Tra
 TrainingSaver::~TrainingSaver() = default;
 
 void TrainingSaver::begin(const TrainingState& state, const std::vector<HeldState>& held) {
+  is_waited_for_ = false;
   under_way_ = std::make_unique<UnderWay>(*this, state, held);
 }
 
 void TrainingSaver::begin_copy(int64_t step) {
+  is_waited_for_ = false;
   under_way_ = std::make_unique<UnderWay>(*this, step);
 }
 
@@ -273,12 +276,15 @@ std::optional<SavedTraining> TrainingSaver::advance() {
 }
 
 void TrainingSaver::publish() {
+  is_waited_for_ = true;
   while (!under_way_->is_published()) {
     bring_on(kPause);
   }
+  is_waited_for_ = false;
 }
 
 SavedTraining TrainingSaver::finish() {
+  is_waited_for_ = true;
   while (!under_way_->is_over()) {
     bring_on(kPause);
   }

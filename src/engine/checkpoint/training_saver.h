@@ -85,6 +85,7 @@ class TrainingSaver {
   std::vector<std::string> planned_for_;  ///< what each rank held when the plan was made
   std::vector<checkpoint::RankHoldings> holdings_;
   checkpoint::SavePlan plan_;
+  bool is_waited_for_ = false;  ///< stages that begin now
   std::unique_ptr<UnderWay> under_way_;
 };
 

@@ -15,7 +15,9 @@
 namespace assay::engine {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 using ::testing::ThrowsMessage;
 
 const std::map<std::string, std::string> kSettings = {{"the seed", "1"}};
@@ -93,6 +95,30 @@ TEST_F(TrainingSaverTest, ATrainingGoesOnAsIfItHadNeverStopped) {
   for (size_t i = 0; i < straight.parameters.size(); ++i) {
     EXPECT_TRUE(at::equal(straight.parameters[i].second, other.parameters[i].second)) << straight.parameters[i].first;
   }
+}
+
+TEST_F(TrainingSaverTest, OnlyWhatNobodyWaitsForIsBesideTheTraining) {
+  std::vector<std::pair<std::string, bool>> started;
+  CheckpointRanks ranks = testing::ranks_of(nullptr);
+  ranks.start = [&started, start = ranks.start](const std::string& what, MostWork most, bool is_beside,
+                                                std::function<void()> work) {
+    started.emplace_back(what.substr(0, what.find(' ')), is_beside);
+    return start(what, most, is_beside, std::move(work));
+  };
+  Model model(1);
+  model.step(0.5);
+  TrainingSaver saver(folder_, ranks, {});
+  saver.begin(state_of(1), held_by(*model.optimizer));
+  while (!saver.advance()) {
+  }
+  EXPECT_THAT(started, ElementsAre(Pair("begin", true), Pair("write", true), Pair("publish", true)));
+  started.clear();
+  saver.begin(state_of(2), held_by(*model.optimizer));
+  saver.finish();
+  EXPECT_THAT(started, ElementsAre(Pair("begin", true), Pair("write", false), Pair("publish", false)));
+  started.clear();
+  ranks.together("look around", [] {});
+  EXPECT_THAT(started, ElementsAre(Pair("look", false)));
 }
 
 TEST_F(TrainingSaverTest, WhatKilledSavesOfAnotherRunLeftBelowTheFolderStays) {

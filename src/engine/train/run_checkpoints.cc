@@ -58,9 +58,9 @@ RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
 }
 
 CheckpointRanks RunCheckpoints::ranks() {
-  const bool is_background = parts_.plan.checkpoint_writer == kWriterThatCopies;
   return {.world = parts_.world,
-          .start = [this, is_background](const std::string& what, MostWork most, std::function<void()> work) {
+          .start = [this](const std::string& what, MostWork most, bool is_beside, std::function<void()> work) {
+            const bool is_background = is_beside && parts_.plan.checkpoint_writer == kWriterThatCopies;
             is_given_up_ = false;  // what was, is over
             Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
                               .slack_seconds = most > 0 ? parts_.plan.timeout_seconds : 0,

@@ -1,7 +1,9 @@
 """Runs that go on on other numbers of ranks and under other strategies than wrote their checkpoints."""
 
 import json
+import os
 import subprocess
+from pathlib import Path
 
 import pytest
 import tiny
@@ -170,6 +172,29 @@ def test_a_rank_that_still_reads_what_another_read_damaged_goes_on_from_the_one_
         rest = finish_ranks(start_ranks(path, 2, environment_of_rank=slow, **environment))
     assert proxy.seen.is_set()
     assert of_kind(rest[0], "resumed")[0]["step"] == 2
+
+
+def nice_values(process):
+    """Of its threads."""
+    threads = Path(f"/proc/{process.pid}/task").iterdir()
+    return {int((thread / "stat").read_text().rpartition(")")[2].split()[16]) for thread in threads}
+
+
+def test_what_the_training_waits_for_yields_to_nobody(serve, models, tmp_path):
+    """Though the writer of later checkpoints does."""
+    environment = bucket_environment(server := serve("--root", "memory", "--bucket", "runs"))
+    plan = tiny.plan_of(tmp_path, models["llama"], rows=tiny.make_rows(8), save="none", max_steps=2)
+    plan |= {"save_every": 2, "output_dir": "s3://runs/llama", "checkpoint_writer": "async"}
+    finish_ranks(start_ranks(write_plan(tmp_path, **plan), 1, **environment))
+    path = write_plan(tmp_path, **plan, resume=True)
+    with HoldingProxy(int(server.url.rpartition(":")[2]), "/step-2/__0_0.distcp") as proxy:
+        (process,) = start_ranks(path, 1, **environment | {"ASSAY_STORAGE_ENDPOINT": proxy.url})
+        try:
+            assert proxy.seen.wait(60)
+            assert nice_values(process) == {os.nice(0)}
+        finally:
+            process.kill()
+            process.communicate()
 
 
 def test_ranks_write_beside_the_training_to_a_disk_first_and_to_a_bucket_after(serve, models, tmp_path):

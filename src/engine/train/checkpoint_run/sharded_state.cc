@@ -100,7 +100,7 @@ class ShardedState : public BenchmarkState {
   inline static const std::map<std::string, std::string> kRun = {{"benchmark", "checkpoint"}};
 
   CheckpointRanks ranks() {
-    return {.world = world_, .start = [this](const std::string& what, MostWork, std::function<void()> work) {
+    return {.world = world_, .start = [this](const std::string& what, MostWork, bool, std::function<void()> work) {
               return std::make_unique<SharedWork>(world_, c10::kCPU, what, std::move(work), Patience{});
             }};
   }
