@@ -12,6 +12,7 @@
 #include <climits>
 #include <future>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/files.h"
@@ -168,8 +169,8 @@ PageServer::PageServer(std::unique_ptr<State> state) : state_(std::move(state)) 
 
 PageServer::~PageServer() {
   if (!state_->End()) {
-    // A read that blocks, of a disk or server that hangs, ends with the process; what it needs stays until then.
-    static_cast<void>(state_.release());
+    // A read blocks, of a disk or server that hangs: it has what it needs until it ends, for which only a thread waits.
+    std::thread([blocked = std::move(state_)] {}).detach();
   }
 }
 

@@ -35,7 +35,7 @@ struct PageServerOptions {
   std::function<void(const std::string& link)> on_next_link = {};
 };
 
-/// A running server, which the destructor stops. A read of a store that blocks is left to the end of the process.
+/// A running server, which the destructor stops. A read of a store that blocks may outlive it.
 class PageServer {
  public:
   /// An error where the port is in use, the store cannot be read now, or others could reach the page without a token.

@@ -301,6 +301,9 @@ TEST_F(BlockedPageServerTest, Ends) {
   Block();
   server_.reset();
   gate_->Set(true);
+  while (gate_.use_count() > 1) {  // what waited is gone in the end
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 TEST_F(PageServerTest, AFurtherNameMayHaveAPort) {
