@@ -1,12 +1,16 @@
 // A chart's specification as Vega-Lite takes it: with what the reader chose, and as wide as there is room.
 
-import { sum } from "d3-array";
+import { max, range, sum } from "d3-array";
 import { state } from "./state.js";
 import theme from "./theme.json";
 
 const PANEL_WIDTH = 250;
 const AXIS_WIDTH = 64;
 const SLANTED_WIDTH = 22;
+const SYMBOL_WIDTH = 30;
+const LETTER_WIDTH = 6.2;
+const LEGEND_MARGIN = 24;
+const WIDEST_TITLE = 420;
 
 /** What a choice of a chart may be: [field, text]. */
 export function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing }) {
@@ -65,14 +69,25 @@ function resolved(node, chosen) {
 
 /** Names below an axis are slanted where there is no room for all of them side by side, and left out only of many. */
 function names({ texts = [] } = {}, width) {
-  const isSlanted = sum(texts, ({ length }) => 6 * length + 14) > width - AXIS_WIDTH;
+  const isSlanted = sum(texts, ({ length }) => LETTER_WIDTH * length + 14) > width - AXIS_WIDTH;
   if (!isSlanted) return { labelAngle: 0 };
   return { labelAngle: -30, labelOverlap: texts.length * SLANTED_WIDTH > width - AXIS_WIDTH };
 }
 
-function config(width, { x }) {
+/** Legends stand side by side: in as many columns as there is room for. */
+function legend(width, { color, shape }) {
+  const shown = [color, shape].filter((column) => column?.texts);
+  const labelLimit = Math.min(180, width / Math.max(1, shown.length) - SYMBOL_WIDTH - LEGEND_MARGIN);
+  const entry = ({ texts }) => SYMBOL_WIDTH + Math.min(labelLimit, max(texts, ({ length }) => LETTER_WIDTH * length));
+  const taken = (columns) => sum(shown, (column) => Math.min(columns, column.texts.length) * entry(column));
+  const columns = range(Math.floor(width / 120), 1, -1).find((count) => taken(count) <= width) ?? 1;
+  return { ...theme.legend, labelLimit, columns };
+}
+
+function config(width, { x, ...chosen }) {
   return {
-    ...theme, legend: { ...theme.legend, columns: Math.max(1, Math.floor(width / 150)) },
+    ...theme, legend: legend(width, chosen),
+    header: { ...theme.header, labelLimit: Math.min(WIDEST_TITLE, width - 20) },
     axisXQuantitative: { tickCount: Math.max(3, Math.floor(width / 95)) },
     axisXDiscrete: names(x, width),
     axisY: { labelLimit: Math.min(260, width * 0.4) },
@@ -82,7 +97,7 @@ function config(width, { x }) {
 /** Panels side by side: of a width that is fixed by their cells, or of which there is room for so many. */
 function widthsOfPanels({ spec, facet }, { panels = 0, columns, longest = 0 }, width) {
   const isFixed = typeof spec.width === "object";
-  const cells = isFixed && Math.max(spec.width.step * columns, Math.min(320, 6.6 * longest)) + 24;
+  const cells = isFixed && Math.max(spec.width.step * columns, Math.min(WIDEST_TITLE, 7.2 * longest)) + 24;
   const room = Math.floor((width - (isFixed ? 110 : AXIS_WIDTH)) / (isFixed ? cells : PANEL_WIDTH));
   // Rows are filled evenly: below a panel that is missing its axis would stand alone.
   const rows = Math.ceil((panels || 1) / Math.max(1, room));

@@ -122,6 +122,22 @@ def test_a_phone_shows_which_view_it_is_and_whole_names_and_numbers(page_of):
     assert len(edges) > 2 and all(right + 4 < left for (_, right), (left, _) in zip(edges, edges[1:]))
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_legends_of_long_names_are_within_the_chart(page_of, width):
+    reader = page_of("long_names", "explore", width=width)
+    plot = reader.page.locator("#scatter .plot").bounding_box()
+    names = reader.page.locator("#scatter .role-legend-label text")
+    assert names.count() == 4 and names.last.text_content().startswith("the-one-with")
+    assert all(box["x"] + box["width"] <= plot["x"] + plot["width"] for box in boxes(names))
+
+
+def test_titles_of_panels_are_whole_where_there_is_room(page_of):
+    reader = page_of("two_hosts")
+    reader.see_all()
+    titles = reader.page.locator("#heat_map .role-title-text text").all_text_contents()
+    assert any("host workbench" in title for title in titles) and "…" not in "".join(titles)
+
+
 def test_a_name_stands_nearer_to_its_own_bar_than_to_the_next(page_of):
     reader = page_of("vit", "compare?by=a_plugin")
     names = boxes(reader.page.locator("#ratios .mark-text.role-mark text"))
