@@ -264,6 +264,7 @@ size_t ServerConnection::ProcessBody(std::string_view bytes) {
 
 void ServerConnection::BeginRequest() {
   RequestHead head = parser_.Take();
+  head.over_tls = loop_.shared().tls != nullptr;
   head_request_ = head.method == "HEAD";
   keep_alive_ = head.keep_alive;
   const bool has_body = head.has_body();

@@ -64,6 +64,10 @@ std::string_view RequestHead::path() const {
   return std::string_view(target).substr(0, target.find('?'));
 }
 
+std::string RequestHead::origin() const {
+  return (over_tls ? "https://" : "http://") + std::string(headers.Find("Host").value_or(""));
+}
+
 std::string_view RequestHead::query() const {
   const size_t mark = target.find('?');
   return mark == std::string::npos ? std::string_view() : std::string_view(target).substr(mark + 1);

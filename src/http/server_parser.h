@@ -20,11 +20,13 @@ struct RequestHead {
   bool keep_alive = true;
   bool expect_continue = false;
   bool chunked = false;
+  bool over_tls = false;  ///< the connection's, which the parser does not know
   std::optional<int64_t> content_length;
 
   bool has_body() const { return chunked || content_length.value_or(0) > 0; }
   std::string_view path() const;   ///< the target up to '?'
   std::string_view query() const;  ///< what stands after '?'
+  std::string origin() const;      ///< as the client knows the server: "https://HOST:PORT"
 };
 
 /// Why a request is refused: a status of the 400s or 500s and one line for the client.

@@ -55,6 +55,18 @@ TEST(TlsClient, AsksForTheSuiteThatCostsLeast) {
   EXPECT_EQ(suite, "TLS_AES_128_GCM_SHA256");
 }
 
+TEST_P(TlsServerTest, TellsHowItIsReached) {
+  const auto server = *Server::Start(Options(), WholeBody([](const RequestHead& head, std::string_view) {
+                                       ServerResponse response;
+                                       response.body.push_back(BodyPiece::Text(head.origin()));
+                                       return response;
+                                     }));
+  Client client(WithAuthority());
+  Transfer transfer;
+  transfer.request.url = server->url() + "/path?query";
+  EXPECT_EQ(client.Run(std::move(transfer)).response.body, server->url());
+}
+
 TEST_P(TlsServerTest, EchoesLargeBodiesOverOneConnection) {
   const auto server = *Server::Start(Options(), WholeBody([](const RequestHead&, std::string_view body) {
                                        ServerResponse response;

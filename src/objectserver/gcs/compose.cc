@@ -68,7 +68,7 @@ http::ServerResponse Compose(const Context& context, const Request& request, std
   }
   SealComposite(object);
   const StoreOutcome outcome = context.store->Put(request.bucket, std::move(object), WriteCondition(request.query));
-  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)))
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, request.head.origin()))
                       : OutcomeAnswer(request, outcome);
 }
 
@@ -86,7 +86,7 @@ http::ServerResponse Rewrite(const Context& context, const Request& request, std
                      {"totalBytesRewritten", size},
                      {"objectSize", size},
                      {"done", true},
-                     {"resource", ObjectResource(request.destination_bucket, *outcome.object, BaseUrl(request))}});
+                     {"resource", ObjectResource(request.destination_bucket, *outcome.object, request.head.origin())}});
 }
 
 http::ServerResponse Copy(const Context& context, const Request& request, std::string_view body) {
@@ -95,7 +95,7 @@ http::ServerResponse Copy(const Context& context, const Request& request, std::s
     return OutcomeAnswer(request, found);
   }
   const StoreOutcome outcome = CopyTo(context, request, body, *found.object);
-  return outcome.ok() ? JsonAnswer(ObjectResource(request.destination_bucket, *outcome.object, BaseUrl(request)))
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.destination_bucket, *outcome.object, request.head.origin()))
                       : OutcomeAnswer(request, outcome);
 }
 

@@ -78,7 +78,7 @@ http::ServerResponse ListObjects(const Context& context, const Request& request,
   }
   json body = {{"kind", "storage#objects"}};
   for (const ObjectPointer& object : result.objects) {
-    body["items"].push_back(ObjectResource(request.bucket, *object, BaseUrl(request)));
+    body["items"].push_back(ObjectResource(request.bucket, *object, request.head.origin()));
   }
   if (!result.prefixes.empty()) {
     body["prefixes"] = result.prefixes;
@@ -99,7 +99,7 @@ http::ServerResponse GetObject(const Context& context, const Request& request, s
   }
   return request.query.Get("alt") == "media" ? Media(request, *found.object)
                                              : JsonAnswer(ObjectResource(request.bucket, *found.object,  //
-                                                                         BaseUrl(request)));
+                                                                         request.head.origin()));
 }
 
 http::ServerResponse PatchObject(const Context& context, const Request& request, std::string_view body) {
@@ -110,7 +110,7 @@ http::ServerResponse PatchObject(const Context& context, const Request& request,
   const Condition condition = WriteCondition(request.query);
   const StoreOutcome outcome = context.store->UpdateAttributes(
       request.bucket, request.object, condition, [&](Attributes& attributes) { ReadResource(*resource, attributes); });
-  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)))
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, request.head.origin()))
                       : OutcomeAnswer(request, outcome);
 }
 

@@ -71,7 +71,7 @@ http::ServerResponse Publish(const Context& context, const Request& request, Obj
   if (!outcome.ok()) {
     return OutcomeAnswer(request, outcome);
   }
-  http::ServerResponse answer = JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)));
+  http::ServerResponse answer = JsonAnswer(ObjectResource(request.bucket, *outcome.object, request.head.origin()));
   answer.headers.Add("X-Goog-Hash", HashHeader(*outcome.object));
   return answer;
 }

@@ -102,10 +102,6 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
   return ErrorAnswer(500, "backendError", outcome.message);
 }
 
-std::string BaseUrl(const Request& request) {
-  return "http://" + request.HeaderText("Host");
-}
-
 std::string HashHeader(const ObjectRecord& object) {
   const std::string crc32c = Base64Of(object, ChecksumKind::kCrc32c);
   const std::string md5 = Base64Of(object, ChecksumKind::kMd5);

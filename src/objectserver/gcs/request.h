@@ -34,8 +34,6 @@ http::ServerResponse OutcomeAnswer(const Request& request, const StoreOutcome& o
 
 /// The object resource as answers carry it.
 nlohmann::json ObjectResource(const std::string& bucket, const ObjectRecord& object, const std::string& base_url);
-/// "http://HOST" of the request.
-std::string BaseUrl(const Request& request);
 /// "crc32c=...,md5=..." where known.
 std::string HashHeader(const ObjectRecord& object);
 

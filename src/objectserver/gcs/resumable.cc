@@ -120,7 +120,7 @@ http::ServerResponse Complete(const Context& context, const Request& request, co
   const auto query = Query::Parse(NoteOf(upload, kQueryNote));
   const StoreOutcome outcome =
       context.store->CompleteUpload(request.bucket, upload.id, std::move(*object), WriteCondition(*query));
-  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, BaseUrl(request)))
+  return outcome.ok() ? JsonAnswer(ObjectResource(request.bucket, *outcome.object, request.head.origin()))
                       : OutcomeAnswer(request, outcome);
 }
 
@@ -174,7 +174,7 @@ http::ServerResponse AnswerForgotten(const Context& context, const Request& requ
   const std::string id = request.query.Get("upload_id");
   const StoreOutcome found = context.store->Find(request.bucket, request.query.Get("name"));
   if (found.ok() && !id.empty() && found.object->upload_id == id && found.object->parts.empty()) {
-    return JsonAnswer(ObjectResource(request.bucket, *found.object, BaseUrl(request)));
+    return JsonAnswer(ObjectResource(request.bucket, *found.object, request.head.origin()));
   }
   return OutcomeAnswer(request, {StoreCode::kNoSuchUpload, nullptr, {}});
 }
@@ -222,7 +222,7 @@ http::ServerResponse BeginResumable(const Context& context, const Request& reque
     return OutcomeAnswer(request, outcome);
   }
   http::ServerResponse response;
-  response.headers.Add("Location", BaseUrl(request) + "/upload/storage/v1/b/" + request.bucket +
+  response.headers.Add("Location", request.head.origin() + "/upload/storage/v1/b/" + request.bucket +
                                        "/o?uploadType=resumable&name=" + http::PercentEncode(upload.key) +
                                        "&upload_id=" + outcome.message);
   response.headers.Add("X-GUploader-UploadID", outcome.message);

@@ -165,7 +165,7 @@ std::optional<Error> JudgeWhole(const Request& request, const ObjectRecord& obje
 http::ServerResponse Completed(const Request& request, const ObjectRecord& object) {
   XmlWriter xml;
   xml.OpenRoot("CompleteMultipartUploadResult");
-  xml.Leaf("Location", "http://" + request.HeaderText("Host") + request.resource());
+  xml.Leaf("Location", request.head.origin() + request.resource());
   xml.Leaf("Bucket", request.bucket);
   xml.Leaf("Key", request.key);
   xml.Leaf("ETag", Quoted(object.etag));

@@ -1,5 +1,6 @@
 // Writers and readers of a store within its memory budget.
 #include <algorithm>
+#include <climits>
 #include <latch>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 class CountingBuffers final : public BufferAllocator {
  public:
   std::byte* Allocate(size_t bytes) override {
+    if (++allocations_ > most_allocations) {
+      return nullptr;
+    }
     held_ += static_cast<int64_t>(bytes);
     peak_ = std::max(peak_, held_);
     return new std::byte[bytes];
@@ -33,7 +37,10 @@ class CountingBuffers final : public BufferAllocator {
   }
   int64_t peak() const { return peak_; }
 
+  int most_allocations = INT_MAX;  ///< then there is no memory
+
  private:
+  int allocations_ = 0;
   int64_t held_ = 0;
   int64_t peak_ = 0;
 };
@@ -77,6 +84,23 @@ std::string ReadInWindows(ObjectStore& store, const std::string& key, int64_t wi
 }
 
 class BudgetTest : public testing::TestWithParam<const char*> {};
+
+// Part of what it was given was taken: nobody knows which.
+TEST_P(BudgetTest, AStreamThatOnceHadNoMemoryIsNotPublished) {
+  const auto buffers = std::make_shared<CountingBuffers>();
+  buffers->most_allocations = 2;
+  const auto served = ServeWithBudget(GetParam(), 256 * kMiB, buffers);
+  ObjectStore& store = served->store();
+  const std::string content = RandomContent(40 * kMiB, 1);
+  auto writer = store.OpenWriter("k", {});
+  ASSERT_THAT(writer.status(), IsOk());
+  EXPECT_THAT((*writer)->Write(AsBytes(content)), HasCode(ErrorCode::kOutOfMemory));
+  buffers->most_allocations = INT_MAX;
+  EXPECT_THAT((*writer)->Write(AsBytes(content)), HasCode(ErrorCode::kOutOfMemory));
+  EXPECT_THAT((*writer)->Commit().status(), HasCode(ErrorCode::kOutOfMemory));
+  EXPECT_FALSE((*store.Stat("k")).has_value());
+  EXPECT_THAT(*store.ListUploads(""), testing::IsEmpty());
+}
 
 TEST_P(BudgetTest, ManyWritersAndReadersStayWithin) {
   constexpr int kStreams = 64;

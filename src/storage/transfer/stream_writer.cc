@@ -28,6 +28,13 @@ Status StreamWriter::SendPart() {
 }
 
 Status StreamWriter::Write(Bytes bytes) {
+  if (broken_.ok()) {
+    broken_ = Fill(bytes);
+  }
+  return broken_;
+}
+
+Status StreamWriter::Fill(Bytes bytes) {
   if (sum_) {
     sum_->Update(bytes);
   }
@@ -46,6 +53,10 @@ Status StreamWriter::Write(Bytes bytes) {
 }
 
 Result<ObjectInfo> StreamWriter::Commit() {
+  if (!broken_.ok()) {
+    Abort();
+    return broken_;
+  }
   ASSAY_RETURN_IF_ERROR(SendPart());
   if (const std::optional<Checksum> found = sum_ ? std::optional(sum_->Finish()) : std::nullopt;
       found && *found != *expected_) {

@@ -16,6 +16,7 @@ class StreamWriter final : public ObjectWriter {
   StreamWriter(const CallContext& context, std::string key, const WriteOptions& options,
                RemotePartWriter::MaySend may_send = nullptr);
 
+  /// Once one has failed, so does all that follows: of its bytes some were taken.
   Status Write(Bytes bytes) override;
   Result<ObjectInfo> Commit() override;
   void Abort() override { parts_.Abort(); }
@@ -23,6 +24,7 @@ class StreamWriter final : public ObjectWriter {
  private:
   /// Hands over what was filled, if anything was.
   Status SendPart();
+  Status Fill(Bytes bytes);
 
   const std::string uri_;
   const std::optional<Checksum> expected_;
@@ -31,6 +33,7 @@ class StreamWriter final : public ObjectWriter {
   int64_t part_ = 0;
   MutableBytes memory_;  ///< of that part; empty until there is something for it
   size_t filled_ = 0;
+  Status broken_;
 };
 
 }  // namespace assay::storage
