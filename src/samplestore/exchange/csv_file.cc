@@ -8,25 +8,25 @@
 
 #include "base/files.h"
 #include "report/export/csv.h"
+#include "samplestore/exchange/content_chain.h"
 #include "samplestore/exchange/csv_records.h"
 #include "samplestore/exchange/fields.h"
 
 namespace assay::samplestore {
 namespace {
 
-constexpr std::string_view kMore = "more";
 constexpr std::string_view kPublishedColumn = "experiment_id";
 
 class CsvWriter final : public MeasurementWriter {
  public:
   explicit CsvWriter(AtomicFile file) : file_(std::move(file)) {
     last_.assign(FieldNames().begin(), FieldNames().end());
-    last_.emplace_back(kMore);
+    last_.emplace_back(kMoreField);
   }
 
   Status Write(const Measurement& measurement) override {
     ASSAY_RETURN_IF_ERROR(WriteLast());
-    last_ = FieldsOf(measurement);
+    last_ = FieldsOf(measurement, chain_);
     last_.emplace_back("True");
     ++count_;
     return Status::Ok();
@@ -48,6 +48,7 @@ class CsvWriter final : public MeasurementWriter {
   }
 
   AtomicFile file_;
+  ContentChain chain_;
   std::vector<std::string> last_;  // which is written once it is known whether another one follows
   int64_t count_ = 0;
 };
@@ -61,7 +62,7 @@ struct CsvColumns {
 Result<CsvColumns> ReadHeader(CsvRecords& records, const std::string& path) {
   ASSAY_ASSIGN_OR_RETURN(const std::span<const std::string_view> header, records.Next());
   std::vector<std::string_view> names(header.begin(), header.end());
-  const auto more = std::ranges::find(names, kMore);
+  const auto more = std::ranges::find(names, kMoreField);
   CsvColumns columns{.fields = {}, .more = static_cast<size_t>(more - names.begin()), .count = names.size()};
   const bool has_more = more != names.end();
   if (has_more) {
@@ -78,10 +79,10 @@ Result<CsvColumns> ReadHeader(CsvRecords& records, const std::string& path) {
     return Status::InvalidArgument(
         fmt::format("{}: column '{}' is missing, which says of each measurement whether another one follows: export it "
                     "again, and keep all columns",
-                    path, kMore));
+                    path, kMoreField));
   }
   for (size_t& place : columns.fields) {
-    place += place >= columns.more ? 1 : 0;
+    place += place != kNoPlace && place >= columns.more ? 1 : 0;
   }
   return columns;
 }
@@ -102,11 +103,7 @@ Status CheckWhole(CsvRecords records, const std::string& path) {
           fmt::format("{}: {} fields, where there are {} columns", records.Where(), fields.size(), columns.count));
     }
     if (fields[columns.more] != (records.at_end() ? "False" : "True")) {
-      return records.at_end() ? records.CutOff()
-                              : Status::InvalidArgument(fmt::format(
-                                    "{}: column '{}' says that this is the last measurement, but others follow: import "
-                                    "each file by itself",
-                                    records.Where(), kMore));
+      return records.at_end() ? FileIsCutOff(records.Where()) : OthersFollow(records.Where());
     }
   }
   return Status::Ok();
@@ -124,14 +121,15 @@ Status ReadCsvFile(const std::string& path, const std::function<Status(Measureme
   CsvRecords records(path, file->text());
   ASSAY_RETURN_IF_ERROR(CheckWhole(records, path));
   ASSAY_ASSIGN_OR_RETURN(const CsvColumns columns, ReadHeader(records, path));
+  FieldReader reader(columns.fields);
   std::vector<std::string_view> ordered;
   while (!records.at_end()) {
     ASSAY_ASSIGN_OR_RETURN(const std::span<const std::string_view> fields, records.Next());
     ordered.clear();
     for (const size_t place : columns.fields) {
-      ordered.push_back(fields[place]);
+      ordered.push_back(place == kNoPlace ? std::string_view() : fields[place]);
     }
-    ASSAY_ASSIGN_OR_RETURN(Measurement measurement, MeasurementFromFields(ordered, records.Where()));
+    ASSAY_ASSIGN_OR_RETURN(Measurement measurement, reader.Read(ordered, records.Where()));
     ASSAY_RETURN_IF_ERROR(take(std::move(measurement)));
   }
   return Status::Ok();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "samplestore/exchange/content_chain.h"
 #include "shards/convert/csv.h"
 
 namespace assay::samplestore {
@@ -25,7 +26,7 @@ Result<std::span<const std::string_view>> CsvRecords::Next() {
   line_ = next_line_;
   next_line_ += std::ranges::count(record, '\n');
   if (!record.ends_with('\n')) {
-    return CutOff();
+    return FileIsCutOff(Where());
   }
   const Status split = shards::SplitCsvRecord(record, ',', fields_, unquoted_);
   if (!split.ok()) {
@@ -33,9 +34,4 @@ Result<std::span<const std::string_view>> CsvRecords::Next() {
   }
   return std::span<const std::string_view>(fields_);
 }
-
-Status CsvRecords::CutOff() const {
-  return Status::InvalidArgument(fmt::format("{}: the file is cut off here: get it again, whole", Where()));
-}
-
 }  // namespace assay::samplestore

@@ -24,9 +24,6 @@ class CsvRecords {
   /// The fields of the next one, until the next call. Refuses one that does not end with a line's end.
   Result<std::span<const std::string_view>> Next();
 
-  /// The error for a file that ends too early.
-  Status CutOff() const;
-
  private:
   std::string path_;
   std::string_view text_;

@@ -11,11 +11,12 @@
 namespace assay::samplestore {
 namespace {
 
-constexpr std::string_view kNames[] = {"schema",     "uid",    "experiment",  "parameterized_id", "entity_id",
-                                       "outcome",    "reason", "measured_at", "entity",           "parameters",
-                                       "properties", "units",  "provenance",  "depends_on",       "series"};
+constexpr std::string_view kNames[] = {"schema",     "uid",        "experiment", "parameterized_id",
+                                       "entity_id",  "outcome",    "reason",     "measured_at",
+                                       "entity",     "parameters", "properties", "units",
+                                       "provenance", "depends_on", "series",     kChecksumField};
 constexpr std::string_view kTexts[] = {"uid",     "experiment", "parameterized_id", "entity_id",
-                                       "outcome", "reason",     "measured_at"};
+                                       "outcome", "reason",     "measured_at",      kChecksumField};
 
 bool IsText(std::string_view name) {
   return std::ranges::find(kTexts, name) != std::end(kTexts);
@@ -33,8 +34,9 @@ std::span<const std::string_view> FieldNames() {
   return kNames;
 }
 
-std::vector<std::string> FieldsOf(const Measurement& measurement) {
-  const nlohmann::json json = ToJson(measurement);
+std::vector<std::string> FieldsOf(const Measurement& measurement, ContentChain& chain) {
+  nlohmann::json json = ToJson(measurement);
+  json[kChecksumField] = chain.Next(json);
   std::vector<std::string> fields;
   for (const std::string_view name : kNames) {
     const auto found = json.find(name);
@@ -47,15 +49,20 @@ std::vector<std::string> FieldsOf(const Measurement& measurement) {
   return fields;
 }
 
-Result<Measurement> MeasurementFromFields(std::span<const std::string_view> fields, const std::string& where) {
+FieldReader::FieldReader(std::span<const size_t> places) : has_checksums_(places.back() != kNoPlace) {}
+
+Result<Measurement> FieldReader::Read(std::span<const std::string_view> fields, const std::string& where) {
   auto json = nlohmann::json::object();
-  for (size_t i = 0; i < std::size(kNames); ++i) {
+  for (size_t i = 0; i + 1 < std::size(kNames); ++i) {
     const std::string name(kNames[i]);
     if (IsText(name)) {
       json[name] = fields[i];
     } else if (!fields[i].empty()) {
       ASSAY_ASSIGN_OR_RETURN(json[name], ParseJson(fields[i], fmt::format("{}: column '{}'", where, name)));
     }
+  }
+  if (has_checksums_) {
+    ASSAY_RETURN_IF_ERROR(chain_.Check(json, fields.back(), where));
   }
   return WholeMeasurement(json, where);
 }
@@ -73,6 +80,10 @@ Result<Measurement> WholeMeasurement(const nlohmann::json& json, const std::stri
       return Status::InvalidArgument(fmt::format("{}: a measurement needs '{}'", where, name));
     }
   }
+  if (const std::string id = space::EntityId(measurement->entity); id != measurement->entity_id) {
+    return Status::InvalidArgument(fmt::format("{}: 'entity_id' is {}, but that of its 'entity' is {}", where,
+                                               measurement->entity_id, id.empty() ? "empty" : id));
+  }
   return measurement;
 }
 
@@ -88,10 +99,10 @@ Result<std::vector<size_t>> PlacesOfFields(std::span<const std::string_view> nam
   std::vector<size_t> places;
   for (const std::string_view name : kNames) {
     const auto found = std::ranges::find(names, name);
-    if (found == names.end()) {
+    if (found == names.end() && name != kChecksumField) {
       return OtherColumns(file, fmt::format("column '{}' is missing", name));
     }
-    places.push_back(static_cast<size_t>(found - names.begin()));
+    places.push_back(found == names.end() ? kNoPlace : static_cast<size_t>(found - names.begin()));
   }
   return places;
 }

@@ -1,4 +1,4 @@
-// Measurements as JSON lines: all of each, on a line.
+// Measurements as JSON lines: all of each, on a line, with its checksum and whether another one follows.
 #pragma once
 
 #include <functional>

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/files.h"
+#include "base/text.h"
 
 namespace assay::samplestore {
 namespace {
@@ -116,6 +118,13 @@ class MeasurementFileTest : public testing::Test {
     return status.message();
   }
 
+  /// The line that says what is wrong with file `name` of `text`; empty where nothing is.
+  std::string ErrorOf(const std::string& name, std::string_view text) const {
+    std::ofstream(PathOf(name)) << text;
+    std::vector<Measurement> taken;
+    return Read(PathOf(name), taken).message();
+  }
+
   TemporaryDirectory folder_ = *TemporaryDirectory::Create("measurement_file_test");
 };
 
@@ -166,7 +175,7 @@ TEST_F(MeasurementFileTest, ACsvFileWithOtherColumnsIsRefused) {
   EXPECT_THAT(Refusal(header + ",uid" + rows), HasSubstr("column 'uid' comes twice"));
   EXPECT_THAT(Refusal("uid" + rows), HasSubstr("column 'schema' is missing"));
   EXPECT_THAT(Refusal(header.substr(0, header.rfind(',')) + rows), HasSubstr("column 'more' is missing"));
-  EXPECT_THAT(Refusal(header + "\r\nx\r\n"), HasSubstr("refused.csv:2: 1 fields, where there are 16 columns"));
+  EXPECT_THAT(Refusal(header + "\r\nx\r\n"), HasSubstr("refused.csv:2: 1 fields, where there are 17 columns"));
   EXPECT_THAT(Refusal(whole + whole), HasSubstr("others follow"));
 }
 
@@ -186,6 +195,54 @@ TEST_F(MeasurementFileTest, ACsvCellThatIsNoJsonIsNamed) {
   std::string text = Write(PathOf("one.csv"), {Examples()[3]});
   text.replace(text.find("{\"\"batch_size\"\":4}"), 18, "{\"\"batch_size\"\":  ");
   EXPECT_THAT(Refusal(text), HasSubstr("refused.csv:2: column 'entity'"));
+}
+
+TEST_F(MeasurementFileTest, WhatWasChangedSinceItWasExportedIsTold) {
+  for (const std::string format : {"jsonl", "csv"}) {
+    SCOPED_TRACE(format);
+    const std::string whole = Write(PathOf("all." + format), Examples());
+    std::string changed = whole;
+    const size_t host = changed.find(" with spaces ");
+    ASSERT_NE(host, std::string::npos);
+    changed[host] = '_';
+    EXPECT_THAT(ErrorOf("changed." + format, changed), HasSubstr("was changed since it was exported"));
+    EXPECT_EQ(ErrorOf("same." + format, whole), "");
+  }
+}
+
+TEST_F(MeasurementFileTest, AFileOfLinesThatLostOneIsTold) {
+  const std::string whole = Write(PathOf("all.jsonl"), Examples());
+  std::vector<std::string> lines = Split(whole, '\n');
+  lines.pop_back();
+  const auto without = [&](size_t dropped) {
+    std::string text;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      text += i == dropped ? "" : lines[i] + "\n";
+    }
+    return ErrorOf("part.jsonl", text);
+  };
+  EXPECT_THAT(without(0), HasSubstr("part.jsonl:1: this measurement, or what stood before it, was changed"));
+  EXPECT_THAT(without(1), HasSubstr("part.jsonl:2: this measurement, or what stood before it, was changed"));
+  EXPECT_THAT(without(3), HasSubstr("part.jsonl:3: the file is cut off here"));
+  EXPECT_THAT(ErrorOf("part.jsonl", whole + lines[0]), HasSubstr("part.jsonl:5: 'more' says"));
+}
+
+TEST_F(MeasurementFileTest, LinesWithoutChecksumsAreTakenAsTheyAre) {
+  const std::string whole = Write(PathOf("all.jsonl"), {Examples()[3]});
+  nlohmann::json line = nlohmann::json::parse(whole);
+  line.erase("checksum");
+  line.erase("more");
+  EXPECT_EQ(ErrorOf("old.jsonl", line.dump() + "\n"), "");
+  EXPECT_THAT(ErrorOf("mixed.jsonl", line.dump() + "\n" + whole), HasSubstr("'checksum' stands on some lines only"));
+}
+
+TEST_F(MeasurementFileTest, AnEntityOfAnotherIdIsRefused) {
+  Measurement other = Examples()[3];
+  other.entity["batch_size"] = int64_t{8};
+  for (const std::string format : {"jsonl", "csv"}) {
+    EXPECT_THAT(ErrorOf("other." + format, Write(PathOf("all." + format), {other})),
+                HasSubstr("'entity_id' is batch_size.4, but that of its 'entity' is batch_size.8"));
+  }
 }
 
 TEST(FileFormatTest, IsChosenByTheEndingOfAName) {

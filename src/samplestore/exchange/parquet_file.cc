@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "base/files.h"
 #include "report/export/parquet.h"
+#include "samplestore/exchange/content_chain.h"
 #include "samplestore/exchange/fields.h"
 #include "shards/convert/parquet/parquet_stream.h"
 #include "storage/open.h"
@@ -35,7 +37,7 @@ class ParquetFileWriter final : public MeasurementWriter {
   Status Begin() { return file_.Write(parquet_.Begin()); }
 
   Status Write(const Measurement& measurement) override {
-    std::vector<std::string> fields = FieldsOf(measurement);
+    std::vector<std::string> fields = FieldsOf(measurement, chain_);
     for (size_t i = 0; i < fields.size(); ++i) {
       waiting_bytes_ += fields[i].size();
       waiting_[i].cells.emplace_back(std::move(fields[i]));
@@ -61,6 +63,7 @@ class ParquetFileWriter final : public MeasurementWriter {
   }
 
   AtomicFile file_;
+  ContentChain chain_;
   report::ParquetWriter parquet_{"measurements", "assay store export"};
   report::Table waiting_ = EmptyTable();
   size_t waiting_bytes_ = 0;
@@ -76,12 +79,16 @@ Result<shards::SourceFile> SourceOf(const std::string& path) {
       .store = std::move(place.store), .info = *std::move(info), .format = shards::RowFormat::kParquet};
 }
 
-/// Of a batch, the columns in the order of FieldNames().
-Result<std::vector<const shards::BatchColumn*>> ColumnsOf(const shards::ColumnBatch& batch, const std::string& path) {
-  const std::vector<std::string_view> names(batch.names.begin(), batch.names.end());
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<size_t> places, PlacesOfFields(names, path));
+/// Of a batch, the columns in the order of FieldNames(); null for one that is not there.
+Result<std::vector<const shards::BatchColumn*>> ColumnsOf(const shards::ColumnBatch& batch,
+                                                          std::span<const std::string_view> names,
+                                                          std::span<const size_t> places, const std::string& path) {
   std::vector<const shards::BatchColumn*> columns;
   for (const size_t place : places) {
+    if (place == kNoPlace) {
+      columns.push_back(nullptr);
+      continue;
+    }
     const auto found = std::ranges::find(batch.columns, names[place], &shards::BatchColumn::name);
     if (found == batch.columns.end() || found->kind != shards::BatchColumn::Kind::kText) {
       return Status::InvalidArgument(
@@ -92,19 +99,27 @@ Result<std::vector<const shards::BatchColumn*>> ColumnsOf(const shards::ColumnBa
   return columns;
 }
 
+/// `reader` begins with the first batch of the file.
 Status TakeBatch(const shards::ColumnBatch& batch, const std::string& path, int64_t first_row,
-                 const std::function<Status(Measurement)>& take) {
-  ASSAY_ASSIGN_OR_RETURN(const auto columns, ColumnsOf(batch, path));
+                 std::optional<FieldReader>& reader, const std::function<Status(Measurement)>& take) {
+  const std::vector<std::string_view> names(batch.names.begin(), batch.names.end());
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<size_t> places, PlacesOfFields(names, path));
+  ASSAY_ASSIGN_OR_RETURN(const auto columns, ColumnsOf(batch, names, places, path));
+  if (!reader) {
+    reader.emplace(places);
+  }
   std::vector<std::string_view> fields(columns.size());
   shards::Field field;
   for (int64_t row = 0; row < batch.rows; ++row) {
     for (size_t i = 0; i < columns.size(); ++i) {
       field.text = {};
-      columns[i]->Read(row, field);
+      if (columns[i] != nullptr) {
+        columns[i]->Read(row, field);
+      }
       fields[i] = field.text;
     }
     ASSAY_ASSIGN_OR_RETURN(Measurement measurement,
-                           MeasurementFromFields(fields, fmt::format("{}: row {}", path, first_row + row + 1)));
+                           reader->Read(fields, fmt::format("{}: row {}", path, first_row + row + 1)));
     ASSAY_RETURN_IF_ERROR(take(std::move(measurement)));
   }
   return Status::Ok();
@@ -123,12 +138,13 @@ Status ReadParquetFile(const std::string& path, const std::function<Status(Measu
   ASSAY_ASSIGN_OR_RETURN(const shards::SourceFile source, SourceOf(path));
   storage::Transfers transfers;
   ASSAY_ASSIGN_OR_RETURN(shards::ParquetStream stream, shards::ParquetStream::Open(source, transfers, 0, {}));
+  std::optional<FieldReader> reader;
   for (int64_t row = 0;;) {
     ASSAY_ASSIGN_OR_RETURN(const std::shared_ptr<const shards::ColumnBatch> batch, stream.Next());
     if (batch == nullptr) {
       return Status::Ok();
     }
-    ASSAY_RETURN_IF_ERROR(TakeBatch(*batch, path, row, take));
+    ASSAY_RETURN_IF_ERROR(TakeBatch(*batch, path, row, reader, take));
     row += batch->rows;
   }
 }
