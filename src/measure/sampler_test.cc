@@ -20,6 +20,7 @@
 #include "base/files.h"
 #include "base/text.h"
 #include "measure/proc_file.h"
+#include "measure/sample_collector.h"
 #include "measure/utilization.h"
 
 namespace assay::measure {
@@ -311,6 +312,47 @@ TEST(SamplerTest, SeesTheWaitOfAnyRankForAProcessor) {
     waited = sampler.Stop().cpu_wait_seconds;
   }
   EXPECT_GE(waited, 0.05);
+}
+
+/// What this thread has waited for a processor.
+double OwnWaitSeconds() {
+  std::ifstream schedstat("/proc/thread-self/schedstat");
+  double ran_ns = 0;
+  double waited_ns = 0;
+  schedstat >> ran_ns >> waited_ns;
+  return 1e-9 * waited_ns;
+}
+
+// The first sample is taken by who starts the sampler, all others by its thread. That one waits here for all of the
+// time that it says has passed, so nothing stood still; who started it has a processor or sleeps.
+TEST(SampleCollectorTest, TheWaitForAProcessorIsThatOfTheThreadThatGoesOn) {
+  const Child watched([] { SleepFor(60); });
+  SampleCollector collector({watched.pid()}, nullptr, {});
+  ASSERT_TRUE(collector.Collect(0, true));
+  const int cpu = ::sched_getcpu();
+  const auto stay_there = [cpu] {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    ::sched_setaffinity(0, sizeof(one), &one);
+  };
+  const Child rival([&] {
+    stay_there();
+    SpinFor(300);
+  });
+  constexpr double kLongerThanASamplerSleeps = 2.5;
+  double waited = 0;
+  std::thread sampler([&] {
+    stay_there();
+    for (const double end = MonotonicSeconds() + 120; waited < kLongerThanASamplerSleeps && MonotonicSeconds() < end;) {
+      SpinFor(0.01);
+      waited = OwnWaitSeconds();
+    }
+    EXPECT_TRUE(collector.Collect(waited, false));
+  });
+  sampler.join();
+  ASSERT_GE(waited, kLongerThanASamplerSleeps);
+  EXPECT_EQ(collector.series().stood_still_seconds, 0);
 }
 
 TEST(SamplerTest, NoProcessGivesNoSamples) {
