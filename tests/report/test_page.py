@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 from conftest import NODE_MODULES
 from page_server import BIN_DIR, fill
+from stores import entity_id
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
 SAMPLES = [
@@ -235,8 +236,8 @@ def test_a_crowd_over_many_words_is_drawn_at_each_of_them_with_its_ends(samples,
     rows = []
     for number, word in enumerate(words):
         for batch in range(each):
-            named = {"uid": f"{each * number + batch:032x}", "entity_id": f"{word} {batch}"}
             entity = row["entity"] | {"dataset_id": word, "batch_size": batch + 1}
+            named = {"uid": f"{each * number + batch:032x}", "entity_id": entity_id(entity)}
             speed = {"real_tokens_per_second": 1000.0 + batch}
             rows.append(row | named | {"entity": entity, "properties": row["properties"] | speed})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

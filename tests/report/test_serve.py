@@ -12,6 +12,7 @@ import threading
 import pytest
 from conftest import ROOT
 from page_server import BIN_DIR, Served, fill
+from stores import entity_id
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
 
@@ -176,7 +177,7 @@ def test_new_measurements_leave_the_table_and_the_cursor_in_it_where_they_are(se
     before = [page.evaluate(focused), page.evaluate(top)]
     run = json.loads((samples / "vit.jsonl").read_text().splitlines()[0])
     entity = run["entity"] | {"batch_size": 3}
-    more = run | {"uid": "f" * 32, "entity": entity, "entity_id": run["entity_id"] + "-more"}
+    more = run | {"uid": "f" * 32, "entity": entity, "entity_id": entity_id(entity)}
     (tmp_path / "more.jsonl").write_text(json.dumps(more) + "\n")
     fill(served.store, tmp_path / "more.jsonl")
     page.locator("section.table [role=status]").get_by_text(f"{total + 1} of {total + 1}").wait_for()

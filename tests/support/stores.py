@@ -14,6 +14,10 @@ def measurements(assay, store):
     return documents
 
 
+def entity_id(entity):
+    return "-".join(f"{name}.{entity[name]}" for name in sorted(entity))
+
+
 def add(assay, store, documents):
     path = assay.home / "imported.jsonl"
     path.write_text("".join(json.dumps(document) + "\n" for document in documents))
