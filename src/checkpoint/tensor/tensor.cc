@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <numeric>
 #include <set>
 
 #include "base/parallel.h"
@@ -19,14 +20,18 @@ using storage::ReadPiece;
 
 /// Runs of so many bytes and more are read where they will lie; shorter ones with what is between them.
 constexpr int64_t kDirectRunBytes = 64 << 10;
-/// What is read with what is between at a time.
-constexpr int64_t kWindowBytes = int64_t{8} << 20;
+/// What is read with what is between at a time. Inputs of fuzz targets are smaller: their build says how much.
+#ifndef ASSAY_READ_WINDOW_BYTES
+#define ASSAY_READ_WINDOW_BYTES (8 << 20)
+#endif
+constexpr int64_t kWindowBytes = ASSAY_READ_WINDOW_BYTES;
 constexpr int kBlocksAtATime = 8;
 
 /// A box of a block as a copy: from the storage to memory with the strides of the wanted box.
 struct BlockCopy {
   const Block* block;
   Sizes sizes;
+  Sizes from_strides;
   Sizes to_strides;
   int64_t from = 0;  ///< first element in the storage
   int64_t to = 0;    ///< first element in the memory
@@ -34,7 +39,7 @@ struct BlockCopy {
 
   int64_t FromByte(const Run& run) const { return block->storage->offset + (from + run.from) * element_bytes; }
   std::byte* To(MutableBytes memory, const Run& run) const { return memory.data() + (to + run.to) * element_bytes; }
-  RunIterator runs() const { return {sizes, block->strides, to_strides}; }
+  RunIterator runs() const { return {sizes, from_strides, to_strides}; }
 };
 
 std::optional<BlockCopy> CopyOf(const Tensor& tensor, const Block& block, const Box& box) {
@@ -42,8 +47,12 @@ std::optional<BlockCopy> CopyOf(const Tensor& tensor, const Block& block, const 
   if (!common) {
     return std::nullopt;
   }
-  BlockCopy copy = {
-      &block, common->sizes, ContiguousStrides(box.sizes), block.storage_offset, 0, ElementBytes(tensor.dtype)};
+  BlockCopy copy = {.block = &block,
+                    .sizes = common->sizes,
+                    .from_strides = block.strides,
+                    .to_strides = ContiguousStrides(box.sizes),
+                    .from = block.storage_offset,
+                    .element_bytes = ElementBytes(tensor.dtype)};
   for (size_t d = 0; d < common->sizes.size(); ++d) {
     copy.from += (common->offsets[d] - block.box.offsets[d]) * block.strides[d];
     copy.to += (common->offsets[d] - box.offsets[d]) * copy.to_strides[d];
@@ -51,13 +60,28 @@ std::optional<BlockCopy> CopyOf(const Tensor& tensor, const Block& block, const 
   return copy;
 }
 
-/// The elements of the storage from the first to the last that `copy` needs.
-std::pair<int64_t, int64_t> Extent(const BlockCopy& copy) {
-  int64_t last = 0;
+/// The byte of the source behind the last element that `copy` needs.
+int64_t EndOf(const BlockCopy& copy) {
+  int64_t last = copy.from;
   for (size_t d = 0; d < copy.sizes.size(); ++d) {
-    last += (copy.sizes[d] - 1) * copy.block->strides[d];
+    last += (copy.sizes[d] - 1) * copy.from_strides[d];
   }
-  return {copy.from, copy.from + last + 1};
+  return copy.block->storage->offset + (last + 1) * copy.element_bytes;
+}
+
+/// The same elements, the dimensions with the longest strides first: as they rise in the storage, where no rows
+/// overlap.
+BlockCopy InStorageOrder(const BlockCopy& copy) {
+  std::vector<size_t> order(copy.sizes.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, std::greater(), [&](size_t d) { return copy.from_strides[d]; });
+  BlockCopy ordered = copy;
+  for (size_t i = 0; i < order.size(); ++i) {
+    ordered.sizes[i] = copy.sizes[order[i]];
+    ordered.from_strides[i] = copy.from_strides[order[i]];
+    ordered.to_strides[i] = copy.to_strides[order[i]];
+  }
+  return ordered;
 }
 
 void CopyFrom(const BlockCopy& copy, Bytes storage, MutableBytes memory) {
@@ -87,9 +111,10 @@ Status ReadRuns(const BlockCopy& copy, MutableBytes memory) {
   return Status::Ok();
 }
 
-/// Short runs that rise in the storage: read with what is between them, window by window.
+/// Short runs: read with what is between them, window by window. Rows that overlap begin before the end of the one
+/// before them, and so perhaps before the window.
 Status ReadThroughWindows(const BlockCopy& copy, MutableBytes memory) {
-  const int64_t end = copy.block->storage->offset + Extent(copy).second * copy.element_bytes;
+  const int64_t end = EndOf(copy);
   std::vector<std::byte> window;
   int64_t window_begin = 0;
   RunIterator runs = copy.runs();
@@ -97,7 +122,8 @@ Status ReadThroughWindows(const BlockCopy& copy, MutableBytes memory) {
   while (runs.Next(run)) {
     const int64_t from = copy.FromByte(run);
     const int64_t bytes = run.count * copy.element_bytes;
-    if (window.empty() || from + bytes > window_begin + static_cast<int64_t>(window.size())) {
+    const int64_t window_end = window_begin + static_cast<int64_t>(window.size());
+    if (window.empty() || from < window_begin || from + bytes > window_end) {
       window_begin = from;
       window.resize(static_cast<size_t>(std::min(std::max(kWindowBytes, bytes), end - from)));
       const ReadPiece piece = {window_begin, window};
@@ -106,22 +132,6 @@ Status ReadThroughWindows(const BlockCopy& copy, MutableBytes memory) {
     std::memcpy(copy.To(memory, run), window.data() + (from - window_begin), static_cast<size_t>(bytes));
   }
   return Status::Ok();
-}
-
-/// Elements in another order than the storage has: all that is between the first and the last is read.
-Status ReadWholeExtent(const BlockCopy& copy, MutableBytes memory) {
-  const auto [begin, end] = Extent(copy);
-  std::vector<std::byte> extent(static_cast<size_t>((end - begin) * copy.element_bytes));
-  const ReadPiece piece = {copy.block->storage->offset + begin * copy.element_bytes, extent};
-  ASSAY_RETURN_IF_ERROR(copy.block->storage->source->Read(std::span(&piece, 1)));
-  BlockCopy within = copy;
-  within.from = 0;
-  CopyFrom(within, extent, memory);
-  return Status::Ok();
-}
-
-bool Falls(const Sizes& strides) {
-  return std::ranges::is_sorted(strides, std::greater<>());
 }
 
 Status ReadBlock(const BlockCopy& copy, MutableBytes memory) {
@@ -134,7 +144,7 @@ Status ReadBlock(const BlockCopy& copy, MutableBytes memory) {
   if (copy.runs().run_elements() * copy.element_bytes >= kDirectRunBytes || Count(copy.sizes) == 1) {
     return ReadRuns(copy, memory);
   }
-  return Falls(copy.block->strides) ? ReadThroughWindows(copy, memory) : ReadWholeExtent(copy, memory);
+  return ReadThroughWindows(InStorageOrder(copy), memory);
 }
 
 /// The only block, where its elements lie in row-major order.
@@ -219,7 +229,8 @@ Status CheckBlock(const Tensor& tensor, const Block& block, const std::string& n
            !__builtin_add_overflow(last, step, &last);
   }
   int64_t bits = 0;
-  fits = fits && !__builtin_mul_overflow(last + 1, int64_t{InfoOf(tensor.dtype).element_bits}, &bits);
+  fits = fits && !__builtin_add_overflow(last, 1, &last) &&
+         !__builtin_mul_overflow(last, int64_t{InfoOf(tensor.dtype).element_bits}, &bits);
   if (!fits || (Count(block.box.sizes) > 0 && (bits + 7) / 8 > block.storage->bytes)) {
     return WrongTensor(name, fmt::format("of shape {} reaches beyond the {} bytes that it lies in",
                                          ShapeText(tensor.shape), block.storage->bytes));

@@ -98,6 +98,37 @@ TEST(ReadBox, FollowsStrides) {
   }
 }
 
+/// uint8 of that shape and those strides over `content`, which can only be read.
+std::shared_ptr<const Tensor> Strided(const std::shared_ptr<CountingSource>& source, Sizes shape, Sizes strides) {
+  Tensor tensor = {.dtype = DType::kUInt8, .shape = std::move(shape)};
+  const auto storage = std::make_shared<const Storage>(Storage{source, 0, source->bytes()});
+  tensor.blocks = {{WholeOf(tensor.shape), std::move(strides), storage, 0}};
+  EXPECT_TRUE(CheckTensor(tensor, "t").ok());
+  return std::make_shared<const Tensor>(std::move(tensor));
+}
+
+TEST(ReadBox, FollowsRowsThatOverlap) {
+  const int64_t rows = 3 << 20;
+  const std::string content = Counting(4 * (rows + 4));
+  const auto source = std::make_shared<CountingSource>(content);
+  const std::string bytes = BytesOfTensor(Strided(source, {rows, 4}, {4, 4}));
+  for (int64_t i = 0; i < rows * 4; ++i) {
+    ASSERT_EQ(bytes[static_cast<size_t>(i)], content[static_cast<size_t>(4 * (i / 4 + i % 4))]) << i;
+  }
+}
+
+TEST(ReadBox, TakesWhatLiesByColumnsAWindowAtATime) {
+  const int64_t rows = 5000;
+  const std::string content = Counting(rows * rows);
+  const auto source = std::make_shared<CountingSource>(content);
+  const std::string bytes = BytesOfTensor(Strided(source, {rows, rows}, {1, rows}));
+  for (int64_t i = 0; i < rows * rows; ++i) {
+    ASSERT_EQ(bytes[static_cast<size_t>(i)], content[static_cast<size_t>(i / rows + i % rows * rows)]) << i;
+  }
+  EXPECT_THAT(source->most_at_once(), Le(8 << 20));
+  EXPECT_THAT(source->read(), Le(rows * rows * 5 / 4)) << "a column that a window cuts is read again";
+}
+
 TEST(Narrow, LiesWhereItLay) {
   const auto whole = std::make_shared<const Tensor>(InQuarters(false));
   const Tensor part = Narrow(*whole, {{2, 3}, {3, 3}});
