@@ -72,6 +72,7 @@ def billion_laughs():
 BOMBS = {
     "deep": nested(100_000),
     "wide": billion_laughs(),
+    "a text": b"\x80\x02X\x00\x00\x10\x00" + b"a" * (1 << 20) + b"q\x000](" + b"h\x00" * 300 + b"e.",
     "itself": b"\x80\x02]q\x00h\x00a.",
     "through a dict": b"\x80\x02}q\x00X\x01\x00\x00\x00ah\x00s.",
     "memo": b"\x80\x02Nr\xff\xff\xff\x7f.",

@@ -1,5 +1,7 @@
 #include "checkpoint/dcp/dcp_metadata.h"
 
+#include <limits>
+
 #include "checkpoint/testing.h"
 
 namespace assay::checkpoint {
@@ -44,6 +46,36 @@ TEST(DcpMetadata, ChunksLieInTheirTensor) {
   DcpMetadata metadata = Example();
   metadata.entries[0].chunks[1].box.offsets = {3, 1};
   EXPECT_THAT(ErrorOf(ReadDcpMetadata(WriteDcpMetadata(metadata), "m")), HasSubstr("does not lie within its shape"));
+}
+
+TEST(DcpMetadata, ItemsEndSomewhere) {
+  DcpMetadata metadata = Example();
+  metadata.entries[0].chunks[0].place.offset = std::numeric_limits<int64_t>::max() - 999;
+  EXPECT_THAT(ErrorOf(ReadDcpMetadata(WriteDcpMetadata(metadata), "m")), HasSubstr("no offset and length"));
+}
+
+TEST(DcpMetadata, WhatIsNamedAgainIsBounded) {
+  const std::string name(200, 'n');
+  std::vector<DcpMetadata> examples(3, Example());
+  examples[0].entries[0].name = name;
+  examples[1].entries[0].path.assign(400, PathStep(name));
+  for (const size_t i : {0, 2}) {
+    DcpEntry& entry = examples[i].entries[0];
+    entry.shape = {400, 3};
+    entry.chunks.clear();
+    for (int64_t row = 0; row < 400; ++row) {
+      entry.chunks.push_back({{{row, 0}, {1, 3}}, {i == 2 ? name : "x", row, 1}});
+    }
+  }
+  for (const DcpMetadata& metadata : examples) {
+    std::string written = WriteDcpMetadata(metadata);
+    EXPECT_TRUE(ReadDcpMetadata(written, "m").ok());
+    // It is in the file once, and 400 times in what is made of it.
+    const size_t text = written.find(std::string("X\xc8\0\0\0", 5) + name);
+    ASSERT_NE(text, std::string::npos);
+    written.replace(text, 205, std::string("X\0\0\1\0", 5) + std::string(1 << 16, 'n'));
+    EXPECT_THAT(ErrorOf(ReadDcpMetadata(written, "m")), HasSubstr("pickle bomb"));
+  }
 }
 
 TEST(DcpMetadata, EveryCutIsAnError) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
@@ -13,8 +14,13 @@ namespace {
 using Node = PickleNode;
 using Kind = PickleNode::Kind;
 
-/// Chunks take two dozen nodes each: checkpoints of a thousand ranks have millions.
-constexpr size_t kMostNodes = size_t{64} << 20;
+/// Chunks take two dozen nodes each, of some ten bytes: checkpoints of a thousand ranks have millions.
+constexpr size_t kBytesOfNode = 4;
+constexpr size_t kNodesAtLeast = size_t{1} << 20;
+/// Memory for names, places and parts, as a multiple of the file's bytes: a text that the file has once and names again
+/// is copied for each.
+constexpr size_t kMostGrowth = 32;
+constexpr size_t kBytesAtLeast = size_t{16} << 20;
 
 constexpr std::string_view kMetadataModule = "torch.distributed.checkpoint.metadata";
 
@@ -50,6 +56,10 @@ std::optional<Sizes> SizesOf(const Node* node) {
   return sizes;
 }
 
+size_t BytesOf(const std::optional<Sizes>& sizes) {
+  return sizes ? sizes->size() * sizeof(int64_t) : 0;
+}
+
 std::string TextOf(const Node* node) {
   return node != nullptr && node->kind == Kind::kText ? std::string(node->text) : "";
 }
@@ -71,7 +81,8 @@ bool LiesInFolder(std::string_view path) {
 
 class MetadataReader {
  public:
-  explicit MetadataReader(const std::string& uri) : uri_(uri) {}
+  MetadataReader(size_t file_bytes, const std::string& uri)
+      : bytes_left_(std::max(kBytesAtLeast, file_bytes * kMostGrowth)), uri_(uri) {}
 
   Result<DcpMetadata> Run(const Node& root) {
     if (!IsObject(&root, "Metadata") || root.callee->global->module != kMetadataModule) {
@@ -88,7 +99,7 @@ class MetadataReader {
       ASSAY_ASSIGN_OR_RETURN(DcpEntry entry, ReadEntry(*entries->items[i], *entries->items[i + 1]));
       metadata.entries.push_back(std::move(entry));
     }
-    ReadPaths(paths, metadata);
+    ASSAY_RETURN_IF_ERROR(ReadPaths(paths, metadata));
     if (const Node* meta = Attribute(root, "storage_meta"); IsObject(meta, "StorageMeta")) {
       metadata.save_id = TextOf(Attribute(*meta, "save_id"));
       metadata.checkpoint_id = TextOf(Attribute(*meta, "checkpoint_id"));
@@ -100,6 +111,15 @@ class MetadataReader {
   Status Fail(const std::string& what) const {
     return Status::InvalidArgument(
         fmt::format("{}: {}; the file is damaged or not of torch.distributed.checkpoint", uri_, what));
+  }
+
+  /// Of what is about to be made.
+  Status Take(size_t bytes) {
+    if (bytes > bytes_left_) {
+      return Fail("it would be beyond measure if all that it names again were written out: a pickle bomb");
+    }
+    bytes_left_ -= bytes;
+    return Status::Ok();
   }
 
   /// What MetadataIndex is compared by.
@@ -120,6 +140,7 @@ class MetadataReader {
       const std::string name = TextOf(Attribute(*index, "fqn"));
       const Node* offset = Attribute(*index, "offset");
       const std::optional<Sizes> offsets = SizesOf(offset);
+      ASSAY_RETURN_IF_ERROR(Take(sizeof(DcpPlace) + name.size() + BytesOf(offsets)));
       ASSAY_ASSIGN_OR_RETURN(DcpPlace place, ReadPlace(name, *info));
       if (name.empty() || (offset != nullptr && !offsets)) {
         return Fail("one of its places is of nothing");
@@ -129,15 +150,17 @@ class MetadataReader {
     return Status::Ok();
   }
 
-  Result<DcpPlace> ReadPlace(const std::string& name, const Node& info) const {
+  Result<DcpPlace> ReadPlace(const std::string& name, const Node& info) {
     const Node* offset = Attribute(info, "offset");
     const Node* length = Attribute(info, "length");
     DcpPlace place = {.file = TextOf(Attribute(info, "relative_path"))};
+    ASSAY_RETURN_IF_ERROR(Take(place.file.size()));
     if (!LiesInFolder(place.file)) {
       return Fail(fmt::format("'{}' lies in '{}', which is no file of its folder", name, place.file));
     }
     if (offset == nullptr || length == nullptr || offset->kind != Kind::kInt || length->kind != Kind::kInt ||
-        offset->integer < 0 || length->integer < 0) {
+        offset->integer < 0 || length->integer < 0 ||
+        offset->integer > std::numeric_limits<int64_t>::max() - length->integer) {
       return Fail(fmt::format("'{}' has no offset and length", name));
     }
     if (const Node* transforms = Attribute(info, "transform_descriptors");
@@ -150,17 +173,19 @@ class MetadataReader {
     return place;
   }
 
-  Result<DcpPlace> PlaceOf(const std::string& name, const Sizes* offsets) const {
+  Result<DcpPlace> PlaceOf(const std::string& name, const Sizes* offsets) {
     const auto found = places_.find(KeyOf(name, offsets));
     if (found == places_.end()) {
       return Fail(
           fmt::format("it does not say where '{}'{} is", name, offsets == nullptr ? "" : " at " + ShapeText(*offsets)));
     }
+    ASSAY_RETURN_IF_ERROR(Take(sizeof(DcpChunk) + found->second.file.size()));
     return found->second;
   }
 
-  Result<DcpEntry> ReadEntry(const Node& key, const Node& value) const {
+  Result<DcpEntry> ReadEntry(const Node& key, const Node& value) {
     DcpEntry entry = {.name = TextOf(&key)};
+    ASSAY_RETURN_IF_ERROR(Take(sizeof(DcpEntry) + 2 * entry.name.size()));
     entry.path = {entry.name};
     if (IsObject(&value, "BytesStorageMetadata")) {
       ASSAY_ASSIGN_OR_RETURN(DcpPlace place, PlaceOf(entry.name, nullptr));
@@ -173,6 +198,7 @@ class MetadataReader {
       return Fail(fmt::format("'{}' is neither a tensor nor a value", entry.name));
     }
     entry.is_tensor = true;
+    ASSAY_RETURN_IF_ERROR(Take(BytesOf(shape)));
     entry.shape = *shape;
     ASSAY_RETURN_IF_ERROR(ReadProperties(Attribute(value, "properties"), entry));
     const Node* chunks = Attribute(value, "chunks");
@@ -183,6 +209,7 @@ class MetadataReader {
           !LiesWithin({*offsets, *sizes}, entry.shape)) {
         return Fail(fmt::format("a part of '{}' does not lie within its shape {}", entry.name, ShapeText(entry.shape)));
       }
+      ASSAY_RETURN_IF_ERROR(Take(BytesOf(offsets) + BytesOf(sizes)));
       ASSAY_ASSIGN_OR_RETURN(DcpPlace place, PlaceOf(entry.name, &*offsets));
       entry.chunks.push_back({{*offsets, *sizes}, std::move(place)});
     }
@@ -204,7 +231,7 @@ class MetadataReader {
   }
 
   /// A planner of another kind keeps other things there: then names are all there is.
-  static void ReadPaths(const Node* paths, DcpMetadata& metadata) {
+  Status ReadPaths(const Node* paths, DcpMetadata& metadata) {
     std::unordered_map<std::string_view, const Node*> by_name;
     for (size_t i = 0; paths != nullptr && paths->kind == Kind::kDict && i + 1 < paths->items.size(); i += 2) {
       if (paths->items[i]->kind == Kind::kText && paths->items[i + 1]->kind == Kind::kTuple) {
@@ -218,6 +245,7 @@ class MetadataReader {
       }
       std::vector<PathStep> path;
       for (const Node* step : found->second->items) {
+        ASSAY_RETURN_IF_ERROR(Take(sizeof(PathStep) + step->text.size()));
         if (step->kind == Kind::kInt) {
           path.emplace_back(step->integer);
         } else {
@@ -226,8 +254,10 @@ class MetadataReader {
       }
       entry.path = std::move(path);
     }
+    return Status::Ok();
   }
 
+  size_t bytes_left_;  ///< of memory, for what is made of the file
   const std::string& uri_;
   std::unordered_map<std::string, DcpPlace> places_;
 };
@@ -235,8 +265,10 @@ class MetadataReader {
 }  // namespace
 
 Result<DcpMetadata> ReadDcpMetadata(std::string_view bytes, const std::string& uri) {
-  ASSAY_ASSIGN_OR_RETURN(const Pickle pickle, ReadPickle(bytes, MetadataGlobals(), uri, {.nodes = kMostNodes}));
-  return MetadataReader(uri).Run(*pickle.root);
+  ASSAY_ASSIGN_OR_RETURN(
+      const Pickle pickle,
+      ReadPickle(bytes, MetadataGlobals(), uri, {.nodes = std::max(kNodesAtLeast, bytes.size() / kBytesOfNode)}));
+  return MetadataReader(bytes.size(), uri).Run(*pickle.root);
 }
 
 }  // namespace assay::checkpoint

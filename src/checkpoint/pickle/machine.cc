@@ -29,8 +29,9 @@ uint64_t LittleEndian(std::string_view text) {
 
 class Machine {
  public:
-  Machine(std::string_view bytes, GlobalList allowed, const std::string& source, const PickleLimits& limits)
-      : bytes_(bytes), allowed_(allowed), source_(source), limits_(limits) {}
+  Machine(std::string_view bytes, GlobalList allowed, const std::string& source, const PickleLimits& limits,
+          bool* ends_early)
+      : bytes_(bytes), allowed_(allowed), source_(source), limits_(limits), ends_early_(ends_early) {}
 
   Result<Pickle> Run();
 
@@ -45,6 +46,14 @@ class Machine {
 
   Status Fail(const std::string& what) const {
     return Status::InvalidArgument(fmt::format("{}: its pickle {} at byte {}", source_, what, opcode_at_));
+  }
+
+  /// Where the bytes end before the pickle does.
+  Status FailEarly(const std::string& what) {
+    if (ends_early_ != nullptr) {
+      *ends_early_ = true;
+    }
+    return Fail(what);
   }
 
   // What follows an opcode.
@@ -148,6 +157,7 @@ class Machine {
   GlobalList allowed_;
   const std::string& source_;
   const PickleLimits& limits_;
+  bool* ends_early_;  ///< null: nobody asks
   Pickle pickle_;
   size_t at_ = 0;
   size_t opcode_at_ = 0;
@@ -246,7 +256,7 @@ Result<Pickle> Machine::Run() {
   while (!stopped_) {
     opcode_at_ = at_;
     if (at_ == bytes_.size()) {
-      return Fail("ends without its STOP: it is truncated");
+      return FailEarly("ends without its STOP: it is truncated");
     }
     const auto code = static_cast<unsigned char>(bytes_[at_++]);
     if (table[code] == nullptr) {
@@ -260,7 +270,7 @@ Result<Pickle> Machine::Run() {
 
 Result<std::string_view> Machine::Take(uint64_t bytes) {
   if (bytes > bytes_.size() - at_) {
-    return Fail(fmt::format("claims {} bytes where {} are left", bytes, bytes_.size() - at_));
+    return FailEarly(fmt::format("claims {} bytes where {} are left", bytes, bytes_.size() - at_));
   }
   const std::string_view taken = bytes_.substr(at_, bytes);
   at_ += bytes;
@@ -280,7 +290,7 @@ Result<std::string_view> Machine::TakeCounted(size_t length_bytes) {
 Result<std::string_view> Machine::TakeLine() {
   const size_t end = bytes_.find('\n', at_);
   if (end == std::string_view::npos) {
-    return Fail("has a line without an end");
+    return FailEarly("has a line without an end");
   }
   const std::string_view line = bytes_.substr(at_, end - at_);
   at_ = end + 1;
@@ -686,8 +696,8 @@ Status Machine::Stop() {
 }  // namespace
 
 Result<Pickle> ReadPickle(std::string_view bytes, GlobalList allowed, const std::string& source,
-                          const PickleLimits& limits) {
-  return Machine(bytes, allowed, source, limits).Run();
+                          const PickleLimits& limits, bool* ends_early) {
+  return Machine(bytes, allowed, source, limits, ends_early).Run();
 }
 
 }  // namespace assay::checkpoint

@@ -60,8 +60,8 @@ struct PickleLimits {
 
 /// Reads the pickle that `bytes` begins with. Names that are not in `allowed` are InvalidArgument that names them, as
 /// are opcodes that would call one that may not be called; what comes from outside the pickle (extension registry,
-/// buffers) is refused. `source` is for errors.
+/// buffers) is refused. `source` is for errors. `*ends_early` becomes true where the bytes end before the pickle does.
 Result<Pickle> ReadPickle(std::string_view bytes, GlobalList allowed, const std::string& source,
-                          const PickleLimits& limits = {});
+                          const PickleLimits& limits = {}, bool* ends_early = nullptr);
 
 }  // namespace assay::checkpoint

@@ -120,6 +120,14 @@ TEST(ReadPickle, BoundsWhatAPickleMayTake) {
     laughs += "e";
   }
   EXPECT_THAT(ErrorOf(Read(laughs + ".")), HasSubstr("bomb"));
+  for (const char* again : {"h\0", "h\1"}) {
+    // A text of 1 MiB, and a list of it.
+    std::string texts = "\x80\x02]q\1X\0\0\x10\0"s + std::string(1 << 20, 'a') + "q\0a]("s;
+    for (int k = 0; k < 300; ++k) {
+      texts.append(again, 2);
+    }
+    EXPECT_THAT(ErrorOf(Read(texts + "e.")), HasSubstr("bomb")) << again;
+  }
 }
 
 TEST(ReadPickle, TellsWhereItEnds) {

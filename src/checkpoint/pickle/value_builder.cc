@@ -16,6 +16,9 @@ using Kind = PickleNode::Kind;
 
 /// Values there may be if all that is shared were written out.
 constexpr uint64_t kMostValues = uint64_t{64} << 20;
+/// Bytes of texts, bytes and large ints there may be more than in the pickle itself if all that is shared were written
+/// out: each Value has its own.
+constexpr uint64_t kMostSharedBytes = uint64_t{256} << 20;
 /// Nodes within nodes; a tensor takes three.
 constexpr int kMostNodeDepth = 2 * kMaxValueDepth;
 
@@ -39,6 +42,7 @@ class ValueBuilder {
     bool done = false;
     Value value{};
     uint64_t values = 0;  ///< it is, written out
+    uint64_t bytes = 0;   ///< of its texts, likewise
   };
   using Special = Result<Value> (ValueBuilder::*)(const Node&, const std::vector<Value>&);
   struct SpecialRow {
@@ -50,6 +54,8 @@ class ValueBuilder {
 
   Status Fail(const std::string& what) const { return Status::InvalidArgument(fmt::format("{}: {}", source_, what)); }
 
+  Result<Value> BuildKnown(const Built& known);
+  Status CheckBounds() const;
   Result<Value> BuildNew(const Node& node);
   Result<Value> BuildSequence(const Node& node);
   Result<std::vector<Value>> BuildAll(const std::vector<Node*>& nodes);
@@ -77,7 +83,9 @@ class ValueBuilder {
   const OpenStorage& open_storage_;
   const std::string& source_;
   std::unordered_map<const Node*, Built> built_;
-  uint64_t values_ = 0;  ///< that were built while the present node is, written out
+  uint64_t values_ = 0;        ///< that were built while the present node is, written out
+  uint64_t bytes_ = 0;         ///< of texts, likewise
+  uint64_t shared_bytes_ = 0;  ///< those of them that the pickle has once
   int depth_ = 0;
 };
 
@@ -99,23 +107,36 @@ Result<Value> ValueBuilder::Build(const Node& node) {
     if (!known->second.done) {
       return Fail("its pickle holds an object that holds itself, which no checkpoint needs");
     }
-    values_ += known->second.values;
-    return values_ > kMostValues ? Fail("its pickle would be beyond measure if it were written out: a pickle bomb")
-                                 : Result<Value>(known->second.value);
+    return BuildKnown(known->second);
   }
   if (depth_ == kMostNodeDepth) {
     return Fail(fmt::format("its pickle is nested more than {} deep", kMaxValueDepth));
   }
   ++depth_;
-  const uint64_t before = values_;
+  const uint64_t values_before = values_;
+  const uint64_t bytes_before = bytes_;
   ASSAY_ASSIGN_OR_RETURN(Value value, BuildNew(node));
   --depth_;
   ++values_;
-  if (values_ > kMostValues) {
-    return Fail("its pickle would be beyond measure if it were written out: a pickle bomb");
-  }
-  built_[&node] = {true, value, values_ - before};
+  bytes_ += node.text.size();
+  ASSAY_RETURN_IF_ERROR(CheckBounds());
+  built_[&node] = {true, value, values_ - values_before, bytes_ - bytes_before};
   return value;
+}
+
+/// What the memo brings again.
+Result<Value> ValueBuilder::BuildKnown(const Built& known) {
+  values_ += known.values;
+  bytes_ += known.bytes;
+  shared_bytes_ += known.bytes;
+  ASSAY_RETURN_IF_ERROR(CheckBounds());
+  return known.value;
+}
+
+Status ValueBuilder::CheckBounds() const {
+  return values_ > kMostValues || shared_bytes_ > kMostSharedBytes
+             ? Fail("its pickle would be beyond measure if it were written out: a pickle bomb")
+             : Status::Ok();
 }
 
 Result<Value> ValueBuilder::BuildNew(const Node& node) {

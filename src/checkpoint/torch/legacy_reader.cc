@@ -93,10 +93,11 @@ struct Parts {
   int64_t end = 0;
 };
 
-Status ReadParts(const std::string& uri, Parts& parts) {
+/// `ends_early` as of ReadPickle().
+Status ReadParts(const std::string& uri, Parts& parts, bool& ends_early) {
   std::string_view rest = parts.bytes;
   const auto next = [&]() -> Result<Pickle> {
-    ASSAY_ASSIGN_OR_RETURN(Pickle pickle, ReadPickle(rest, StateGlobals(), uri));
+    ASSAY_ASSIGN_OR_RETURN(Pickle pickle, ReadPickle(rest, StateGlobals(), uri, {}, &ends_early));
     rest.remove_prefix(pickle.end);
     return pickle;
   };
@@ -115,11 +116,11 @@ Status ReadParts(const std::string& uri, Parts& parts) {
 
 /// How long the pickles are shows only when they are read: more is taken until they are whole.
 Status ReadGrowing(const DataSource& source, Parts& parts) {
-  Status read;
   for (int64_t bytes = std::min(kFirstBytes, source.bytes());; bytes = std::min(bytes * 8, source.bytes())) {
     ASSAY_ASSIGN_OR_RETURN(parts.bytes, ReadText(source, 0, bytes));
-    read = ReadParts(source.uri(), parts);
-    if (read.ok() || bytes == source.bytes() || bytes > kMostLegacyPickleBytes) {
+    bool ends_early = false;
+    const Status read = ReadParts(source.uri(), parts, ends_early);
+    if (!ends_early || bytes == source.bytes() || bytes > kMostLegacyPickleBytes) {
       return read;
     }
   }

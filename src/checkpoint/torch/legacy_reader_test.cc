@@ -67,5 +67,18 @@ TEST(LegacyTorchFile, HasEveryStorageOnce) {
   EXPECT_THAT(ErrorOf(ReadLegacyTorchFile(SourceOfText(FileWithKeys({"a"})))), HasSubstr("lacks storages"));
 }
 
+TEST(LegacyTorchFile, IsReadNoFurtherThanToWhatRefusesIt) {
+  const std::string whole = FileWithKeys({"a", "b"});
+  const std::string hostile = "cposix\nsystem\n.";
+  const std::string begin = whole.substr(0, 15);
+  const auto refused = std::make_shared<CountingSource>(begin + hostile + std::string(4 << 20, '\0'));
+  EXPECT_THAT(ErrorOf(ReadLegacyTorchFile(refused)), HasSubstr("posix.system"));
+  EXPECT_EQ(refused->read(), 1 << 20);
+  // A pickle of more bytes than are read at first is read on.
+  const std::string text = "X\0\0\x20\0"s + std::string(2 << 20, 'a') + "0";
+  const auto longer = std::make_shared<CountingSource>(begin + text + whole.substr(begin.size()));
+  EXPECT_TRUE(ReadLegacyTorchFile(longer).ok());
+}
+
 }  // namespace
 }  // namespace assay::checkpoint
