@@ -15,6 +15,7 @@ import torch.distributed.checkpoint as dcp
 PEERS = pathlib.Path(__file__).parents[2] / "share" / "peers"
 sys.path[:0] = [str(PEERS / "checkpoint"), str(PEERS / "common")]
 from nodes import wait_for  # noqa: E402
+from sharded import Raw  # noqa: E402
 from sync_log import SyncLog  # noqa: E402
 from values import rows_of, values  # noqa: E402
 
@@ -153,6 +154,12 @@ def test_what_is_loaded_is_compared(experiments, tmp_path, client, last, name, r
         file.write(bytes([byte ^ 64]))
     _, stderr = process.communicate(timeout=300)
     assert process.returncode in (1, 2) and any(reason in stderr for reason in reasons), stderr
+
+
+def test_a_plain_file_that_ends_early_is_an_error(tmp_path):
+    (tmp_path / "1-0").write_bytes(b"abc")
+    with pytest.raises(EOFError, match="1-0 ends early"):
+        Raw.read(None, tmp_path / "1-0", [memoryview(bytearray(2)), memoryview(bytearray(2))])
 
 
 def test_the_published_script_prints_its_lines_and_the_row_of_its_table(experiments, tmp_path):

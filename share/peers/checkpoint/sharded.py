@@ -130,7 +130,10 @@ class Raw:
         with open(path, "rb", buffering=0) as file:
             for piece in pieces:
                 while piece:
-                    piece = piece[file.readinto(piece) :]
+                    count = file.readinto(piece)
+                    if count == 0:
+                        raise EOFError(f"{path} ends early")
+                    piece = piece[count:]
 
     def each(self, work, state, place):
         paths = [self.path(place, thread) for thread in range(self.threads)]

@@ -31,6 +31,13 @@ std::string Numeric(const PrefixOptions& options, int rank, int ranks) {
   return Reversed(is_binary ? fmt::format("{:0{}b}", number, digits) : fmt::format("{:0{}x}", number, digits));
 }
 
+/// Whether files below it have names that every store takes as they are, and that readers take for names in the folder.
+bool CanBePartOfNames(const std::string& prefix) {
+  const std::string parts = "/" + prefix + "/";
+  return parts.find("//") == std::string::npos && parts.find("/./") == std::string::npos &&
+         prefix.find("..") == std::string::npos && prefix.find('%') == std::string::npos;
+}
+
 }  // namespace
 
 std::string FilePrefix(const PrefixOptions& options, int rank, int ranks) {
@@ -62,8 +69,7 @@ Result<PrefixOptions> ParsePrefixStrategy(std::string_view text, int64_t epoch) 
     options.prefixes.emplace_back();
   }
   for (const std::string& prefix : options.prefixes) {
-    if (prefix.empty() || prefix.front() == '/' || prefix.back() == '/' || prefix.find("..") != std::string::npos ||
-        prefix.find("//") != std::string::npos) {
+    if (!CanBePartOfNames(prefix)) {
       return Status::InvalidArgument(fmt::format(
           "the prefix '{}' can be no part of a name (say default, binary, hex, or names with commas)", prefix));
     }

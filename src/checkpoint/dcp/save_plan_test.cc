@@ -121,7 +121,7 @@ TEST(FilePrefix, OfEveryStrategy) {
   EXPECT_FALSE(ParsePrefixStrategy("default", 0).ok());
   options = Must(ParsePrefixStrategy("x,y/z"));
   EXPECT_EQ(FilePrefix(options, 1, 4), "y/z/__1_");
-  for (const char* text : {"", "a,,b", "../x", "/x", "x//y", "a,b/"}) {
+  for (const char* text : {"", "a,,b", "../x", "/x", "x//y", "a,b/", ".", "./a,b", "a/./b", "a%2E,b"}) {
     EXPECT_FALSE(ParsePrefixStrategy(text).ok()) << text;
   }
 }

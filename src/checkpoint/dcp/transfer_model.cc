@@ -116,8 +116,9 @@ class TransferModel {
     const RankShare metadata = ShareOf(result.metadata_bytes);
     const double seconds = metadata.moving_seconds + metadata.latency_seconds;
     if (!is_save_) {
+      const bool is_most = seconds > std::ranges::max(result.rank_seconds);
+      result.limited_by = is_most ? "metadata" : result.limited_by;
       for (double& rank : result.rank_seconds) {
-        result.limited_by = seconds > rank ? "metadata" : result.limited_by;
         rank += seconds;
       }
       return;

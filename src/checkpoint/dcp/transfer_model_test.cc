@@ -76,6 +76,12 @@ TEST(TransferModel, EveryRankReadsAllMetadata) {
   EXPECT_EQ(load.commit_seconds, 0);
 }
 
+TEST(TransferModel, IsLimitedByWhatTheSlowestRankWaitsFor) {
+  ModelledRanks ranks = RanksOf(2, int64_t{100} << 30);
+  ranks.bytes[1] = 0;
+  EXPECT_NE(ModelTransfer(ranks, Bucket(), Transfer::kLoad).limited_by, "metadata");
+}
+
 /// What the model takes for the size of a chunk's entry is about what there is.
 TEST(TransferModel, KnowsTheSizeOfMetadata) {
   DcpMetadata metadata{.save_id = "s", .checkpoint_id = "c"};

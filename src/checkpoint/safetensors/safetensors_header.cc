@@ -171,6 +171,14 @@ Result<SafetensorsHeader> HeaderParser::Run(std::string_view text, int64_t data_
   return std::move(header_);
 }
 
+size_t BytesOfTexts(const std::map<std::string, std::string>& texts) {
+  size_t bytes = 0;
+  for (const auto& [key, text] : texts) {
+    bytes += text.size();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Result<int64_t> SafetensorsDataBegin(std::string_view first_bytes, int64_t file_bytes, const std::string& uri) {
@@ -230,6 +238,12 @@ Result<std::string> MakeSafetensorsHead(std::vector<SafetensorsEntry>& entries,
     text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   }
   text.append((kDataAlignment - (kSafetensorsLengthBytes + text.size()) % kDataAlignment) % kDataAlignment, ' ');
+  if (text.size() > kMaxHeaderBytes) {
+    return Status::Unsupported(fmt::format(
+        "cannot write a safetensors header of {} bytes, more than the {} that are read: plain values, which "
+        "lie in it, take {} (--format pt or dcp holds them)",
+        text.size(), kMaxHeaderBytes, BytesOfTexts(metadata)));
+  }
   std::string head;
   PutLittleEndian(head, text.size(), kSafetensorsLengthBytes);
   head += text;

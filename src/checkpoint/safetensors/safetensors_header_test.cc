@@ -58,6 +58,13 @@ TEST(SafetensorsHeader, HalvesOfBytesAreCountedAsTorchDoes) {
   EXPECT_THAT(Refused(R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}})", "0"), HasSubstr("odd number"));
 }
 
+TEST(MakeSafetensorsHead, WritesNoneThatIsNotRead) {
+  std::vector<SafetensorsEntry> entries;
+  EXPECT_TRUE(MakeSafetensorsHead(entries, {{"state", std::string(90'000'000, 'x')}}).ok());
+  EXPECT_THAT(ErrorOf(MakeSafetensorsHead(entries, {{"state", std::string(100'000'000, 'x')}})),
+              HasSubstr("plain values, which lie in it, take 100000000"));
+}
+
 TEST(LayOutSafetensors, LargestElementsFirstThenByName) {
   std::vector<std::pair<Value, Value>> items;
   for (const auto& [name, dtype] : {std::pair("c", DType::kUInt8), std::pair("b", DType::kFloat64),
