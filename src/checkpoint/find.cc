@@ -410,6 +410,8 @@ Result<std::vector<std::string>> NamesOf(const Found& found) {
   } else if (found.format == Format::kDcp) {
     FileSet files(found.place);
     ASSAY_ASSIGN_OR_RETURN(const DcpMetadata metadata, ReadDcpMetadataOf(files));
+    ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> of_metadata, MetadataNamesOf(found.place));
+    names.insert(of_metadata.begin(), of_metadata.end());
     for (const DcpEntry& entry : metadata.entries) {
       for (const DcpChunk& chunk : entry.chunks) {
         names.insert(chunk.place.file);

@@ -1,6 +1,8 @@
 #include "checkpoint/find.h"
 
 #include "checkpoint/convert.h"
+#include "checkpoint/dcp/dcp_metadata.h"
+#include "checkpoint/manage.h"
 #include "checkpoint/safetensors/safetensors_header.h"
 #include "checkpoint/safetensors/safetensors_reader.h"
 #include "checkpoint/testing.h"
@@ -102,6 +104,45 @@ TEST(OpenCheckpoint, ReadsNoHeaderOfARecordWhosePlaceTheManifestTells) {
   const auto last = opened.checkpoint.state.root.Find("w23")->tensor();
   EXPECT_EQ(BytesOfTensor(last), Counting(kSegmentBytes, 23));
   EXPECT_THAT(opened.reads.bytes, testing::Le(opened.bytes / 3));
+}
+
+/// What a rank of `metadata` would have written with use_collectives=False.
+std::string MetadataOfRank(DcpMetadata metadata, int rank) {
+  const std::string own = "__" + std::to_string(rank) + "_";
+  for (DcpEntry& entry : metadata.entries) {
+    std::erase_if(entry.chunks, [&](const DcpChunk& chunk) { return !chunk.place.file.starts_with(own); });
+  }
+  std::erase_if(metadata.entries, [](const DcpEntry& entry) { return entry.chunks.empty(); });
+  metadata.save_id = "";
+  return WriteDcpMetadata(metadata);
+}
+
+TEST(OpenCheckpoint, LacksNothingWhereEveryRankHasItsOwnMetadata) {
+  const auto store = std::make_shared<storage::MemoryStore>("test");
+  const Place place = {store, "x/", true, nullptr};
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), place, {.format = Format::kDcp, .ranks = 3}).ok());
+  const Found found = *Must(FindCheckpoint(place));
+  const DcpMetadata whole = Must(ReadDcpMetadata(ContentOf(*store).at("x/.metadata"), "m"));
+  for (const std::string& name : {std::string(".metadata"), found.manifest_name}) {
+    ASSERT_TRUE(store->Remove("x/" + name).ok());
+  }
+  std::vector<std::string> written;
+  for (int rank = 0; rank < 3; ++rank) {
+    written.push_back(MetadataOfRank(whole, rank));
+    const storage::Bytes bytes = std::as_bytes(std::span(written.back()));
+    ASSERT_TRUE(store->Write("x/__" + std::to_string(rank) + ".metadata", std::span(&bytes, 1), {}).ok());
+  }
+  EXPECT_EQ(Must(OpenCheckpoint(place)).state.leaves.size(), 4u);
+  EXPECT_EQ(Must(NamesOf(*Must(FindCheckpoint(place)))).size(), 6u);
+  for (const int lost : {1, 2}) {
+    const std::string name = "__" + std::to_string(lost) + ".metadata";
+    ASSERT_TRUE(store->Remove("x/" + name).ok());
+    EXPECT_THAT(ErrorOf(OpenCheckpoint(place)), HasSubstr(name + " is missing"));
+    const storage::Bytes bytes = std::as_bytes(std::span(written[static_cast<size_t>(lost)]));
+    ASSERT_TRUE(store->Write("x/" + name, std::span(&bytes, 1), {}).ok());
+  }
+  ASSERT_TRUE(RemoveCheckpoint(*Must(FindCheckpoint(place))).ok());
+  EXPECT_THAT(ContentOf(*store), testing::IsEmpty());
 }
 
 TEST(OpenCheckpoint, DropsNoTensorThatAnotherProgramAdded) {

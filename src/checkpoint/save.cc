@@ -12,6 +12,7 @@
 
 #include "base/parallel.h"
 #include "checkpoint/file/write_file.h"
+#include "checkpoint/removable.h"
 #include "checkpoint/save_mark.h"
 #include "checkpoint/standing_pointer.h"
 #include "storage/store_checks.h"
@@ -195,7 +196,10 @@ Result<Save> BeginSave(const Place& place, Format format, std::string pointer, S
   }
   if (found.ok() && *found) {
     ASSAY_RETURN_IF_ERROR(CheckReplaceable(**found, save));
-    const Result<std::vector<std::string>> names = NamesOf(**found);
+    const Result<std::vector<std::string>> names = RemovableNamesOf(**found);
+    if (names.status().code() == ErrorCode::kFailedPrecondition) {
+      return names.status();
+    }
     save.replaced_files = names.ok() ? *names : std::vector<std::string>();
   }
   ASSAY_ASSIGN_OR_RETURN(const auto standing, asked.get());

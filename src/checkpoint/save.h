@@ -47,7 +47,8 @@ struct Save {
 std::string OwnFolder(const Save& save);
 
 /// Looks at what stands at the place. FailedPrecondition where a checkpoint does and may not be replaced, or one of
-/// another form that this save could not replace in one step. Nothing is written.
+/// another form that this save could not replace in one step, or one that names what need not be its own (removable.h).
+/// Nothing is written.
 Result<Save> BeginSave(const Place& place, Format format, std::string pointer, SaveOptions options);
 
 /// A file of data that is laid out when its turn comes: a save of many ranks has millions of items.

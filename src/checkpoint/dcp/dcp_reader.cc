@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -10,6 +11,7 @@
 
 #include "checkpoint/dcp/item_source.h"
 #include "checkpoint/file/file_digest.h"
+#include "checkpoint/find.h"
 #include "checkpoint/tensor/read_together.h"
 #include "checkpoint/torch/torch_reader.h"
 
@@ -128,27 +130,59 @@ Result<Value> ReadTensor(const DcpEntry& entry, FileSet& files) {
   return Value(std::make_shared<const Tensor>(std::move(tensor)));
 }
 
+std::string MetadataNameOfRank(int rank) {
+  return fmt::format("__{}{}", rank, kDcpMetadataName);
+}
+
+/// Of "__3.metadata" and "__3_0.distcp".
+std::optional<int> RankOf(std::string_view name) {
+  int rank = 0;
+  if (!name.starts_with("__")) {
+    return std::nullopt;
+  }
+  const auto [end, error] = std::from_chars(name.data() + 2, name.data() + name.size(), rank);
+  const std::string_view rest = name.substr(static_cast<size_t>(end - name.data()));
+  const bool is_of_rank = rest == kDcpMetadataName || (rest.starts_with('_') && rest.ends_with(".distcp"));
+  return error == std::errc() && rank >= 0 && is_of_rank ? std::optional(rank) : std::nullopt;
+}
+
 }  // namespace
 
-Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
-  const Place& place = files.place();
+Result<std::vector<std::string>> MetadataNamesOf(const Place& place) {
+  const std::string of_first = MetadataNameOfRank(0);
   ASSAY_ASSIGN_OR_RETURN(const auto whole, place.store->Stat(place.KeyOf(kDcpMetadataName), place.cancel));
-  ASSAY_ASSIGN_OR_RETURN(const auto of_rank,
-                         place.store->Stat(place.KeyOf(fmt::format("__0{}", kDcpMetadataName)), place.cancel));
+  ASSAY_ASSIGN_OR_RETURN(const auto of_rank, place.store->Stat(place.KeyOf(of_first), place.cancel));
   if (whole || !of_rank) {
-    return ReadOne(files, kDcpMetadataName);
+    return std::vector<std::string>{kDcpMetadataName};
+  }
+  ASSAY_ASSIGN_OR_RETURN(const FileList files, ListFiles(place));
+  int last = 0;
+  for (const auto& [name, info] : files) {
+    last = std::max(last, RankOf(name).value_or(0));
+  }
+  std::vector<std::string> names = {of_first};
+  for (int rank = 1; rank <= last; ++rank) {
+    names.push_back(MetadataNameOfRank(rank));
+    if (!files.contains(names.back())) {
+      return Status::NotFound(
+          fmt::format("{}: {} is missing, and there are files of ranks up to {}", place.uri(), names.back(), last));
+    }
+  }
+  return names;
+}
+
+Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files) {
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, MetadataNamesOf(files.place()));
+  if (names.size() == 1) {
+    return ReadOne(files, names.front());
   }
   DcpMetadata metadata;
   std::map<std::string, size_t> by_name;
-  for (int rank = 0;; ++rank) {
-    const std::string name = fmt::format("__{}{}", rank, kDcpMetadataName);
-    ASSAY_ASSIGN_OR_RETURN(const auto there, place.store->Stat(place.KeyOf(name), place.cancel));
-    if (!there) {
-      return metadata;
-    }
+  for (const std::string& name : names) {
     ASSAY_ASSIGN_OR_RETURN(DcpMetadata own, ReadOne(files, name));
     Merge(std::move(own), metadata, by_name);
   }
+  return metadata;
 }
 
 Result<std::vector<Leaf>> ReadDcpLeaves(const DcpMetadata& metadata, FileSet& files) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "checkpoint/dcp/dcp_metadata.h"
@@ -10,8 +11,10 @@
 
 namespace assay::checkpoint {
 
-/// The metadata of a folder: .metadata, or where every rank wrote its own (use_collectives=False), those of all of
-/// them.
+/// Names of the files that hold a folder's metadata: .metadata, or where every rank wrote its own
+/// (use_collectives=False) __0.metadata and so on. NotFound where that of a rank is missing.
+Result<std::vector<std::string>> MetadataNamesOf(const Place& place);
+/// What is in them, together.
 Result<DcpMetadata> ReadDcpMetadataOf(FileSet& files);
 
 /// The leaves, tensors where their chunks lie and values read, with their paths. Every file that is named must be there
