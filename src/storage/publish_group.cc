@@ -36,6 +36,11 @@ WriteOptions Signed(WriteOptions write) {
   return write;
 }
 
+/// Whether an object stands whose write ended so: what the network ended may be on its way yet.
+bool MayStand(const Status& written) {
+  return written.ok() || written.code() == ErrorCode::kIo || written.code() == ErrorCode::kAborted;
+}
+
 class Group {
  public:
   Group(Transfers& transfers, ObjectStore& store, std::span<const ObjectWrite> objects, const WriteOptions& options)
@@ -68,21 +73,31 @@ class Group {
     return failed_.ok() && IsCancelled(options_.cancel) ? Status::Aborted("cancelled") : failed_;
   }
 
-  /// Of a group that is not published: how many of its objects stand all the same.
-  int64_t TakeBack() {
-    std::vector<std::string> created;
+  /// How many objects of a group that is not published stand all the same.
+  struct Left {
     int64_t standing = 0;
+    int64_t unknown = 0;  ///< the store could not be asked whether they do
+  };
+
+  Left TakeBack() {
+    std::vector<std::string> created;
+    Left left;
     for (size_t i = 0; i < objects_.size(); ++i) {
+      if (!IsNew(objects_[i])) {
+        left.standing += writes_[i]->Wait().ok() ? 1 : 0;
+        continue;
+      }
       // What was given up while the store published it may stand, and what stood may be another's by now.
-      if (IsNew(objects_[i]) && IsOurs(i)) {
+      const auto standing = store_.Stat(objects_[i].key);
+      if (standing.ok() && IsOurs(*standing, i)) {
         created.push_back(objects_[i].key);
       }
-      standing += writes_[i]->Wait().ok() && !IsNew(objects_[i]) ? 1 : 0;
+      left.unknown += !standing.ok() && MayStand(writes_[i]->Wait().status()) ? 1 : 0;
     }
     for (const Status& removed : store_.RemoveMany(created)) {
-      standing += removed.ok() ? 0 : 1;
+      left.standing += removed.ok() ? 0 : 1;
     }
-    return standing;
+    return left;
   }
 
  private:
@@ -90,9 +105,8 @@ class Group {
     return object.OptionsOr(options_).condition.kind == WriteCondition::Kind::kAbsent;
   }
 
-  bool IsOurs(size_t i) {
-    const auto standing = store_.Stat(objects_[i].key);
-    return standing.ok() && *standing && WonEarlier(**standing, {{std::string(kWriteTokenName), tokens_[i]}});
+  bool IsOurs(const std::optional<ObjectInfo>& standing, size_t i) const {
+    return standing && WonEarlier(*standing, {{std::string(kWriteTokenName), tokens_[i]}});
   }
 
   void Note(const Status& status) {
@@ -129,9 +143,7 @@ MarkerFate FateOf(ObjectStore& store, const ObjectWrite& marker, const WriteOpti
                        (!checksum || *checksum == ChecksumOf(checksum->kind, marker.content));
     return whole ? MarkerFate::kStands : MarkerFate::kUnknown;
   }
-  // What the network ended may be on its way yet.
-  const bool ended_by_store = failed.code() != ErrorCode::kIo && failed.code() != ErrorCode::kAborted;
-  return found.ok() && ended_by_store ? MarkerFate::kAbsent : MarkerFate::kUnknown;
+  return found.ok() && !MayStand(failed) ? MarkerFate::kAbsent : MarkerFate::kUnknown;
 }
 
 }  // namespace
@@ -162,8 +174,12 @@ Result<ObjectInfo> PublishGroup(Transfers& transfers, ObjectStore& store, std::s
         break;
     }
   }
-  const int64_t left = group.TakeBack();
-  return refuse(failed, left == 0 ? "" : fmt::format("; {} of its objects stand without it", left));
+  const Group::Left left = group.TakeBack();
+  std::string rest = left.standing == 0 ? "" : fmt::format("; {} of its objects stand without it", left.standing);
+  if (left.unknown > 0) {
+    rest += fmt::format("; {} of its objects may stand, which the store did not tell (look at them)", left.unknown);
+  }
+  return refuse(failed, rest);
 }
 
 }  // namespace assay::storage

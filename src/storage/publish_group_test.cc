@@ -53,6 +53,28 @@ TEST_F(PublishGroupTest, AFailureLeavesNeitherMarkerNorWhatWasNew) {
   EXPECT_THAT(store().List({})->objects, IsEmpty());
 }
 
+/// Writes all but one key, and then tells of nothing.
+class SilentStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+  Result<ObjectInfo> Write(const std::string& key, std::span<const Bytes> content,
+                           const WriteOptions& options) override {
+    return key == "b" ? Status::Io("the network is gone") : ForwardingStore::Write(key, content, options);
+  }
+  Result<std::optional<ObjectInfo>> Stat(const std::string&, CancelFlag) override {
+    return Status::Io("the network is gone");
+  }
+};
+
+TEST_F(PublishGroupTest, WhatTheStoreDoesNotTellMayStand) {
+  SilentStore silent(std::make_shared<MemoryStore>("m"));
+  const std::vector<ObjectWrite> shards = {
+      {"a", AsBytes("one"), &absent_}, {"b", AsBytes("two"), &absent_}, {std::string(1025, 'k'), AsBytes("no key")}};
+  Transfers in_order(1);
+  const Status failed = PublishGroup(in_order, silent, shards, marker_).status();
+  EXPECT_THAT(failed.message(), HasSubstr("the network is gone; 2 of its objects may stand"));
+}
+
 TEST_F(PublishGroupTest, WhatMayHaveReplacedOthersStays) {
   std::vector<ObjectWrite> shards = {{"old", AsBytes("new")}, {std::string(1025, 'k'), AsBytes("no key")}};
   Transfers in_order(1);
