@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/files.h"
@@ -15,22 +18,33 @@
 namespace assay::launch {
 namespace {
 
-/// What a program of Slurm's printed. An error is its own last words, one line.
-Result<std::string> RunSlurm(std::vector<std::string> argv, std::map<std::string, std::string> environment = {}) {
+/// What a program of Slurm's printed. An error is its own last words, one line; kIo too where it takes longer than
+/// `patience_seconds`.
+Result<std::string> RunSlurm(std::vector<std::string> argv, std::map<std::string, std::string> environment = {},
+                             double patience_seconds = std::numeric_limits<double>::infinity()) {
   std::string out;
   std::string words;
   SubprocessOptions child;
   const std::string program = argv.front();
+  const double start = MonotonicSeconds();
+  std::optional<Subprocess> running;
   child.argv = std::move(argv);
   child.environment = std::move(environment);
   child.on_stdout_line = [&](std::string_view line) { out += std::string(line) + "\n"; };
   child.on_stderr_line = [&](std::string_view line) { words = line; };
+  child.on_tick = [&] {
+    if (MonotonicSeconds() - start > patience_seconds) {
+      words = fmt::format("no answer for {:.0f} s", patience_seconds);
+      running->Kill(SIGKILL);
+    }
+  };
   Result<Subprocess> process = Subprocess::Start(std::move(child));
   if (!process.ok()) {
     return Status::NotFound(
         fmt::format("{}: is Slurm installed here? (Debian: slurm-client)", process.status().message()));
   }
-  ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, process->Wait());
+  running.emplace(*std::move(process));
+  ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, running->Wait());
   if (InterruptRequested()) {
     return Status::Aborted("interrupted");
   }
@@ -91,31 +105,45 @@ class SlurmQueue : public BatchQueue {
   }
 
   Result<BatchState> Look(const std::string& name) override {
-    using Phase = BatchState::Phase;
-    const Result<std::string> answer = RunSlurm({"squeue", "--noheader", "--jobs=" + name, "--format=%T|%r"});
-    const std::vector<std::string> words = Split(answer.ok() ? Trim(*answer) : "gone|", '|');
-    const std::string state = words.front().empty() ? "gone" : words.front();
-    const std::string& reason = words.back();
-    if (state == "PENDING") {
-      const bool never =
-          std::ranges::any_of(kNeverReasons, [&](const char* r) { return reason.find(r) != std::string::npos; });
-      return BatchState{never ? Phase::kNever : Phase::kWaiting, reason};
-    }
-    const bool running = state == "RUNNING" || state == "CONFIGURING" || state == "COMPLETING";
-    return running ? BatchState{Phase::kRunning} : BatchState{Phase::kEnded, state};
+    // Agents end where nobody touched their file for a minute, as nobody does meanwhile.
+    constexpr double kPatienceSeconds = 20;
+    return SlurmState(
+        RunSlurm({"squeue", "--noheader", "--states=all", "--jobs=" + name, "--format=%T|%r"}, {}, kPatienceSeconds));
   }
 
   void Cancel(const std::string& name) override { static_cast<void>(RunSlurm({"scancel", "--quiet", name})); }
   std::string Describe(const std::string& name) const override { return fmt::format("job {} of Slurm", name); }
 
  private:
-  // That no time changes.
-  static constexpr const char* kNeverReasons[] = {"PartitionConfig", "BadConstraints", "PartitionNodeLimit",
-                                                  "ReqNodeNotAvail"};
   const SlurmOptions options_;
 };
 
 }  // namespace
+
+Result<BatchState> SlurmState(const Result<std::string>& squeue) {
+  using Phase = BatchState::Phase;
+  // What no time changes. Machines that are down or reserved (ReqNodeNotAvail) come back.
+  constexpr std::string_view kNeverReasons[] = {"PartitionConfig", "BadConstraints", "PartitionNodeLimit"};
+  constexpr std::string_view kEnds[] = {"BOOT_FAIL", "CANCELLED",     "COMPLETED", "DEADLINE", "FAILED",
+                                        "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "REVOKED",  "TIMEOUT"};
+  // A controller that answers forgets jobs some minutes after their end.
+  constexpr std::string_view kForgotten = "Invalid job id specified";
+  if (!squeue.ok() && squeue.status().message().find(kForgotten) == std::string::npos) {
+    return squeue.status();
+  }
+  const std::vector<std::string> words = Split(squeue.ok() ? Trim(*squeue) : "", '|');
+  const std::string state = words.empty() ? std::string() : words.front();
+  const std::string reason = words.empty() ? std::string() : words.back();
+  if (state.empty() || std::ranges::find(kEnds, state) != std::end(kEnds)) {
+    return BatchState{Phase::kEnded, state.empty() ? "gone" : state};
+  }
+  if (state == "PENDING") {
+    const bool never =
+        std::ranges::any_of(kNeverReasons, [&](std::string_view one) { return reason.find(one) != std::string::npos; });
+    return BatchState{never ? Phase::kNever : Phase::kWaiting, reason};
+  }
+  return BatchState{Phase::kRunning};
+}
 
 std::string SlurmScript(const job::TrainingPlan& plan, const SlurmOptions& options, const std::string& folder,
                         const std::string& agent, double sample_hz) {

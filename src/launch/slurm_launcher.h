@@ -40,6 +40,10 @@ class SlurmLauncher : public Launcher {
   const std::unique_ptr<BatchQueue> queue_;
 };
 
+/// What `squeue`, the answer of squeue's --states=all --format='%T|%r' about one job, says of it. Only a controller
+/// that answers says that a job ended: an error of `squeue` is returned, but for the one that it knows no such job.
+Result<BatchState> SlurmState(const Result<std::string>& squeue);
+
 /// The script of the batch job that runs `plan` in `folder`.
 std::string SlurmScript(const job::TrainingPlan& plan, const SlurmOptions& options, const std::string& folder,
                         const std::string& agent, double sample_hz);

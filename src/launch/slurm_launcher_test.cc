@@ -27,5 +27,48 @@ TEST(SlurmScriptTest, LeavesOutWhatIsNotAskedFor) {
   EXPECT_THAT(script, AllOf(Not(HasSubstr("--partition")), Not(HasSubstr("--gres"))));
 }
 
+BatchState StateOf(const Result<std::string>& squeue) {
+  const Result<BatchState> state = SlurmState(squeue);
+  EXPECT_TRUE(state.ok()) << state.status().message();
+  return state.ok() ? *state : BatchState();
+}
+
+TEST(SlurmStateTest, AControllerThatDoesNotAnswerSaysNothingOfAJob) {
+  for (const char* words : {"Unable to contact slurm controller (connect failure)",
+                            "Socket timed out on send/recv operation", "no answer for 20 s"}) {
+    const Result<BatchState> state =
+        SlurmState(Status::Io(std::string("squeue ended with exit code 1: slurm_load_jobs error: ") + words));
+    EXPECT_EQ(state.status().code(), ErrorCode::kIo);
+    EXPECT_THAT(state.status().message(), HasSubstr(words));
+  }
+}
+
+TEST(SlurmStateTest, AJobHasEndedWhenTheControllerSaysSoOrKnowsItNoMore) {
+  const BatchState lost = StateOf(std::string("NODE_FAIL|None\n"));
+  EXPECT_EQ(lost.phase, BatchState::Phase::kEnded);
+  EXPECT_EQ(lost.why, "NODE_FAIL");
+  for (const Result<std::string>& none :
+       {Result<std::string>(std::string()),
+        Result<std::string>(Status::Io("slurm_load_jobs error: Invalid job id specified"))}) {
+    EXPECT_EQ(StateOf(none).phase, BatchState::Phase::kEnded);
+    EXPECT_EQ(StateOf(none).why, "gone");
+  }
+}
+
+TEST(SlurmStateTest, AJobThatIsStoppedOrBeginsLives) {
+  for (const char* state : {"RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING"}) {
+    EXPECT_EQ(StateOf(state + std::string("|None\n")).phase, BatchState::Phase::kRunning) << state;
+  }
+}
+
+TEST(SlurmStateTest, OnlyWhatNoTimeChangesNeverStarts) {
+  EXPECT_EQ(StateOf(std::string("PENDING|BadConstraints\n")).phase, BatchState::Phase::kNever);
+  for (const char* reason : {"Resources", "ReqNodeNotAvail, UnavailableNodes:n1", "Priority"}) {
+    const BatchState waiting = StateOf("PENDING|" + std::string(reason) + "\n");
+    EXPECT_EQ(waiting.phase, BatchState::Phase::kWaiting);
+    EXPECT_EQ(waiting.why, reason);
+  }
+}
+
 }  // namespace
 }  // namespace assay::launch

@@ -1,6 +1,7 @@
 """Points on a real Slurm of one machine."""
 
 import os
+import time
 
 import pytest
 import slurm_cluster
@@ -49,6 +50,17 @@ def test_a_cancelled_job_is_a_failed_run(assay, space, slurm, cluster, tmp_path)
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
     assert measurement(assay, space, store_of(tmp_path))["outcome"] == "failed"
+
+
+def test_a_run_outlives_a_restart_of_the_controller(assay, space, slurm, cluster, tmp_path):
+    process = run_space(assay, space, store_of(tmp_path), 1, "--max-points", 1, *slurm, wait=False)
+    assert wait_until(lambda: workers_of(assay))
+    cluster.stop_controller()
+    time.sleep(15)  # several looks, each of which fails
+    cluster.start_controller()
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert measurement(assay, space, store_of(tmp_path))["outcome"] == "valid"
 
 
 def test_what_the_cluster_has_not(assay, space, slurm, tmp_path):

@@ -58,7 +58,7 @@ class Slurm:
         self.pid_files = [self.folder / name for name in ("slurmd.pid", "slurmctld.pid", "munged.pid")]
         try:
             self.start_munge()
-            self.run("slurmctld", "-f", self.conf)
+            self.start_controller()
             self.run("slurmd", "-f", self.conf)
             self.wait_until_idle()
         except BaseException:
@@ -96,14 +96,26 @@ class Slurm:
     def words(self):
         return "\n".join(path.read_text()[-2000:] for path in sorted(self.folder.glob("*.log")))
 
+    def start_controller(self):
+        self.run("slurmctld", "-f", self.conf)
+
+    def stop_controller(self):
+        end(self.folder / "slurmctld.pid")
+
     def stop(self):
         for path in self.pid_files:
-            if path.exists():
-                pid = int(path.read_text())
-                os.kill(pid, signal.SIGTERM)
-                deadline = time.monotonic() + 300
-                while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
-                    time.sleep(0.05)
-                if pathlib.Path(f"/proc/{pid}").exists():
-                    os.kill(pid, signal.SIGKILL)
+            end(path)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def end(pid_file):
+    """Ends the daemon of `pid_file`, where there is one."""
+    if not pid_file.exists():
+        return
+    pid = int(pid_file.read_text())
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 300
+    while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if pathlib.Path(f"/proc/{pid}").exists():
+        os.kill(pid, signal.SIGKILL)

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "base/text.h"
 #include "launch/batch_submission.h"
 #include "launch/kubernetes/kubernetes_api.h"
+#include "launch/kubernetes/kubernetes_machines.h"
 #include "launch/worker_program.h"
 
 namespace assay::launch {
@@ -54,47 +54,6 @@ Result<std::string> NeededVariable(const char* name, const char* what) {
     return Status::InvalidArgument(fmt::format("launcher kubernetes needs {}: {}", name, what));
   }
   return std::string(value);
-}
-
-/// The cluster's machines, which seldom change: of hundreds of them the list is long, and of hundreds of jobs each that
-/// waits would ask for it every second. From several threads.
-class Machines {
- public:
-  explicit Machines(KubernetesApi& api) : api_(api) {}
-
-  /// As they were within the last minute; nullptr where they may not be seen.
-  std::shared_ptr<const json> Look() {
-    constexpr double kLookSeconds = 60;
-    const std::lock_guard lock(mutex_);
-    if (!looked_at_ || MonotonicSeconds() - *looked_at_ >= kLookSeconds) {
-      Result<json> nodes = api_.Nodes();
-      seen_ = nodes.ok() ? std::make_shared<const json>(*std::move(nodes)) : nullptr;
-      looked_at_ = MonotonicSeconds();
-    }
-    return seen_;
-  }
-
- private:
-  KubernetesApi& api_;
-  std::mutex mutex_;
-  std::optional<double> looked_at_;
-  std::shared_ptr<const json> seen_;
-};
-
-/// Why `nodes` can never take `job`; nothing where they can.
-std::optional<std::string> Lacking(const json& nodes, const json& job) {
-  const Resources asked = AskedBy(job);
-  const Capacity capacity = CapacityOf(nodes, asked);
-  const int64_t machines = MachinesOf(job);
-  if (capacity.fitting >= machines) {
-    return std::nullopt;
-  }
-  std::vector<std::string> amounts;
-  for (const auto& [name, amount] : asked) {
-    amounts.push_back(fmt::format("{} {} (the most is {})", name, amount, capacity.largest.at(name)));
-  }
-  return fmt::format("{} of the cluster's machines have what each of {} needs: {}", capacity.fitting, machines,
-                     Join(amounts, ", "));
 }
 
 class KubernetesQueue : public BatchQueue {
@@ -146,8 +105,7 @@ class KubernetesQueue : public BatchQueue {
     }
     state = StateOfPods(pods);
     if (state.phase == BatchState::Phase::kWaiting && !state.why.empty()) {
-      const std::shared_ptr<const json> nodes = machines_.Look();
-      if (const auto lacking = nodes ? Lacking(*nodes, *job) : std::nullopt) {
+      if (const std::optional<std::string> lacking = machines_.Lacking(*job)) {
         return BatchState{BatchState::Phase::kNever, *lacking};
       }
     }
@@ -164,7 +122,7 @@ class KubernetesQueue : public BatchQueue {
   KubernetesApi& api_;
   const KubernetesOptions& options_;
   const json& pod_;
-  Machines machines_{api_};
+  KubernetesMachines machines_{[this] { return api_.Nodes(); }};
 };
 
 /// Until it has ended, or cannot be.
