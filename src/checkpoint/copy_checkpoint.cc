@@ -61,23 +61,49 @@ Result<bool> RemoveDamaged(Save& save) {
   return true;
 }
 
-/// Likewise what a killed copy left. Where no file makes a checkpoint valid, files with the names of this one are that,
-/// though a file system without attributes keeps no mark of it.
-Status RemoveKilledCopy(const Save& save, const Found& from) {
+/// What a killed copy left. Where no file makes a checkpoint valid, files with the names of this one are that, though a
+/// file system without attributes keeps no mark of it.
+Result<std::vector<Leftover>> FindKilledCopy(const Save& save, const Found& from) {
   const Place& to = save.place;
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<Leftover> leftovers, FindLeftovers(to, 0));
-  ASSAY_RETURN_IF_ERROR(RemoveLeftovers(to, leftovers));
-  std::vector<Leftover> unmarked;
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Leftover> left, FindLeftovers(to, 0));
   std::vector<std::string> names = {from.manifest_name};
   std::ranges::transform(from.manifest->files, std::back_inserter(names), &ManifestFile::name);
+  std::erase(names, save.pointer);
   for (const std::string& name : names) {
     const std::string key = to.KeyOf(name);
     ASSAY_ASSIGN_OR_RETURN(const auto standing, to.store->Stat(key));
     if (standing && save.replaced_etag.empty()) {
-      unmarked.push_back({to.store->Uri(key), key, "", standing->size});
+      left.push_back({to.store->Uri(key), key, "", standing->size});
     }
   }
-  return RemoveLeftovers(to, unmarked);
+  return left;
+}
+
+/// The etag of the file that makes what stands valid; empty where nothing does.
+Result<std::string> PointerEtag(const Save& save) {
+  ASSAY_ASSIGN_OR_RETURN(const auto standing, save.place.store->Stat(save.place.KeyOf(save.pointer)));
+  return standing ? standing->etag : "";
+}
+
+/// Likewise what a killed copy left; or one that is not killed, but at work: the first to commit wins. Looking for it
+/// takes long, so the file that decides is asked for right before the removal, and again after it: what was committed
+/// in between has lost its files, and goes as what is damaged does.
+Status RemoveKilledCopy(Save& save, const Found& from) {
+  const Status another =
+      Status::FailedPrecondition(fmt::format("{}: another save was committed meanwhile", save.place.uri()));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Leftover> left, FindKilledCopy(save, from));
+  ASSAY_ASSIGN_OR_RETURN(const std::string before, PointerEtag(save));
+  if (before != save.replaced_etag) {
+    return another;
+  }
+  ASSAY_RETURN_IF_ERROR(RemoveLeftovers(save.place, left));
+  ASSAY_ASSIGN_OR_RETURN(const std::string after, PointerEtag(save));
+  if (after == save.replaced_etag) {
+    return Status::Ok();
+  }
+  save.replaced_etag = after;
+  ASSAY_ASSIGN_OR_RETURN(const bool was_damaged, RemoveDamaged(save));
+  return was_damaged ? Status::Ok() : another;
 }
 
 }  // namespace

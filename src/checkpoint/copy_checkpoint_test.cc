@@ -2,8 +2,14 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <future>
+#include <thread>
+
 #include "checkpoint/convert.h"
 #include "checkpoint/testing.h"
+#include "checkpoint/verify.h"
+#include "storage/decorator/forwarding_store.h"
 #include "storage/memory/memory_store.h"
 
 namespace assay::checkpoint {
@@ -110,6 +116,62 @@ TEST_F(CopyCheckpointTest, AWholeCheckpointWithTheSameNamesStaysThoughItMayBeRep
   const std::map<std::string, std::string> before = ContentOf(*to_.store);
   EXPECT_FALSE(CopyCheckpoint(found_, to_, {.overwrite = true}).ok());
   EXPECT_EQ(ContentOf(*to_.store), before);
+}
+
+/// Tells what it is asked to do before it does it.
+class TellingStore final : public storage::ForwardingStore {
+ public:
+  TellingStore(std::shared_ptr<storage::ObjectStore> inner, std::function<void(const std::string& what)> tell)
+      : ForwardingStore(std::move(inner)), tell_(std::move(tell)) {}
+
+  Result<std::optional<storage::ObjectInfo>> Stat(const std::string& key, storage::CancelFlag cancel) override {
+    tell_("stat " + key);
+    return ForwardingStore::Stat(key, cancel);
+  }
+  Result<storage::ObjectInfo> Write(const std::string& key, std::span<const storage::Bytes> buffers,
+                                    const storage::WriteOptions& options) override {
+    tell_("write " + key);
+    return ForwardingStore::Write(key, buffers, options);
+  }
+  Status AbortUpload(const std::string& key, const std::string& upload_id, storage::CancelFlag cancel) override {
+    tell_("abort " + key);
+    return ForwardingStore::AbortUpload(key, upload_id, cancel);
+  }
+
+ private:
+  std::function<void(const std::string&)> tell_;
+};
+
+TEST_F(CopyCheckpointTest, ACopyThatIsCommittedMeanwhileIsWhole) {
+  const Place other_from = {std::make_shared<storage::MemoryStore>("test"), "a/", true};
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), other_from, {.format = Format::kDcp, .ranks = 2}).ok());
+  const Found other = *Must(FindCheckpoint(other_from));
+  for (const std::string moment : {"stat a/__0_0.distcp", "abort a/.metadata"}) {
+    to_.store = std::make_shared<storage::MemoryStore>("test");
+    std::promise<void> is_near;
+    std::promise<void> may_commit;
+    Place of_other = to_;
+    of_other.store = std::make_shared<TellingStore>(to_.store, [&](const std::string& what) {
+      if (what.starts_with("write a/manifest-")) {
+        is_near.set_value();
+        may_commit.get_future().wait();
+      }
+    });
+    std::thread commits([&] { EXPECT_TRUE(CopyCheckpoint(other, of_other, {}).ok()); });
+    is_near.get_future().wait();
+    Place of_own = to_;
+    of_own.store = std::make_shared<TellingStore>(to_.store, [&](const std::string& what) {
+      if (what == moment && commits.joinable()) {
+        may_commit.set_value();
+        commits.join();
+      }
+    });
+    const Result<Manifest> copied = CopyCheckpoint(found_, of_own, {});
+    ASSERT_FALSE(commits.joinable()) << moment;
+    const Found there = *Must(FindCheckpoint(to_));
+    EXPECT_EQ(there.id, copied.ok() ? found_.id : other.id) << moment;
+    EXPECT_THAT(Must(Verify(there, {})).damages, ::testing::IsEmpty()) << moment;
+  }
 }
 
 TEST_F(CopyCheckpointTest, AnotherCheckpointStays) {

@@ -36,7 +36,7 @@ Result<std::set<std::string>> NamedKeys(const Place& place) {
     return Status::FailedPrecondition(
         fmt::format("leftovers are not looked for while {} is damaged ({}): remove or "
                     "mend it first",
-                    listing.others.front().uri, listing.others.front().reason));
+                    listing.others.front().uri, listing.others.front().why.message()));
   }
   std::set<std::string> keys;
   for (const ListedCheckpoint& listed : listing.checkpoints) {
@@ -55,8 +55,9 @@ bool MayBeOurs(std::string_view key) {
 }
 
 Status AddObjects(const Place& place, double older_than, std::vector<Leftover>& leftovers) {
-  ASSAY_ASSIGN_OR_RETURN(const std::set<std::string> named, NamedKeys(place));
+  // In this order: a save that ends in between names what was listed.
   ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, ListAll(place));
+  ASSAY_ASSIGN_OR_RETURN(const std::set<std::string> named, NamedKeys(place));
   for (const storage::ObjectInfo& object : objects) {
     if (named.contains(object.key) || !MayBeOurs(object.key) || object.modified > older_than) {
       continue;

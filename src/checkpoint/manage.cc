@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/parallel.h"
+#include "checkpoint/removable.h"
 #include "storage/list_parallel.h"
 #include "storage/store_checks.h"
 
@@ -99,17 +100,17 @@ std::vector<Candidate> CandidatesIn(const Place& place, const Folders& folders) 
 Status Describe(Found found, const Folders& folders, ListedCheckpoint& listed) {
   const std::string pointer = found.place.store->Uri(found.place.KeyOf(found.pointer));
   if (!found.strangers.empty()) {
-    return Status::Io(fmt::format("{} does not name the save whose manifest stands beside it", pointer));
+    return Status::InvalidArgument(fmt::format("{} does not name the save whose manifest stands beside it", pointer));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(found));
   for (const std::string& name : names) {
     const storage::ObjectInfo* info = FindFile(folders, found.place.KeyOf(name));
     if (info == nullptr) {
-      return Status::Io(fmt::format("its file {} is missing", name));
+      return Status::NotFound(fmt::format("its file {} is missing", name));
     }
     const ManifestFile* file = found.manifest == nullptr ? nullptr : found.manifest->Find(name);
     if (file != nullptr && file->bytes != info->size) {
-      return Status::Io(fmt::format("its file {} has {} bytes and not {}", name, info->size, file->bytes));
+      return Status::InvalidArgument(fmt::format("its file {} has {} bytes and not {}", name, info->size, file->bytes));
     }
     listed.bytes += info->size;
   }
@@ -125,25 +126,6 @@ bool ComesFirst(const ListedCheckpoint& a, const ListedCheckpoint& b) {
          std::tuple(b.step.has_value(), b.step.value_or(0), b.time, b.uri);
 }
 
-/// An index that is not ours is believed of shards beside it alone: it may name any file.
-Status CheckNamesShards(const Found& found, const std::vector<std::string>& names) {
-  constexpr std::string_view kIndex = ".index.json";
-  if (found.manifest != nullptr || !found.pointer.ends_with(kIndex)) {
-    return Status::Ok();
-  }
-  const std::string_view stem = std::string_view(found.pointer).substr(0, found.pointer.size() - kIndex.size());
-  const std::string_view ending = stem.substr(stem.rfind('.'));
-  for (const std::string& name : names) {
-    if (name != found.pointer && (name.find('/') != std::string::npos || !name.ends_with(ending))) {
-      return Status::FailedPrecondition(
-          fmt::format("{} names {}, which is no shard beside it: nothing was removed (take that out of the index, or "
-                      "remove the files by hand)",
-                      found.place.store->Uri(found.place.KeyOf(found.pointer)), name));
-    }
-  }
-  return Status::Ok();
-}
-
 std::optional<double> MetricOf(const ListedCheckpoint& listed, const std::string& name) {
   if (listed.found.manifest == nullptr) {
     return std::nullopt;
@@ -153,6 +135,10 @@ std::optional<double> MetricOf(const ListedCheckpoint& listed, const std::string
 }
 
 }  // namespace
+
+bool NotOffered::is_unknown() const {
+  return why.code() == ErrorCode::kIo || why.code() == ErrorCode::kOutOfMemory;
+}
 
 Result<Listing> ListCheckpoints(const Place& place) {
   ASSAY_ASSIGN_OR_RETURN(const Folders folders, ListFolders(place));
@@ -172,7 +158,7 @@ Result<Listing> ListCheckpoints(const Place& place) {
     if (status.code() == ErrorCode::kAborted || status.code() == ErrorCode::kPermissionDenied) {
       failed = status;
     } else if (!status.ok()) {
-      listing.others.push_back({candidate.place.uri(), status.message()});
+      listing.others.push_back({candidate.place.uri(), status});
     } else if (*found) {
       listing.checkpoints.push_back(std::move(listed));
     }
@@ -185,12 +171,15 @@ Result<Listing> ListCheckpoints(const Place& place) {
 
 Result<bool> IsDamaged(const Place& place) {
   ASSAY_ASSIGN_OR_RETURN(const Listing listing, ListCheckpoints(place));
-  return std::ranges::any_of(listing.others, [&](const NotOffered& other) { return other.uri == place.uri(); });
+  const auto other = std::ranges::find(listing.others, place.uri(), &NotOffered::uri);
+  if (other != listing.others.end() && other->is_unknown()) {
+    return other->why;
+  }
+  return other != listing.others.end();
 }
 
 Status RemoveCheckpoint(const Found& found) {
-  ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(found));
-  ASSAY_RETURN_IF_ERROR(CheckNamesShards(found, names));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, RemovableNamesOf(found));
   std::erase(names, found.pointer);
   storage::ObjectStore& store = *found.place.store;
   ASSAY_RETURN_IF_ERROR(store.Remove(found.place.KeyOf(found.pointer)));

@@ -23,7 +23,10 @@ struct ListedCheckpoint {
 /// What looks like a checkpoint and is none: a file that it names is missing or has another size, it cannot be read.
 struct NotOffered {
   std::string uri{};
-  std::string reason{};
+  Status why{};
+
+  /// The store failed, not the checkpoint: that may be whole.
+  bool is_unknown() const;
 };
 
 struct Listing {
@@ -36,11 +39,12 @@ struct Listing {
 /// like beside weights are none.
 Result<Listing> ListCheckpoints(const Place& place);
 
-/// Whether a checkpoint stands at the place itself that is not whole, as a listing tells.
+/// Whether a checkpoint stands at the place itself that is not whole, as a listing tells; the store's error where that
+/// cannot be known.
 Result<bool> IsDamaged(const Place& place);
 
 /// Removes the file that makes it valid first, then the others: what is left after a crash is nothing that is offered.
-/// FailedPrecondition where an index that is not ours names what is no shard beside it.
+/// As RemovableNamesOf() of removable.h.
 Status RemoveCheckpoint(const Found& found);
 
 struct RetentionOptions {

@@ -1,7 +1,9 @@
 #include "checkpoint/manage.h"
 
 #include "checkpoint/convert.h"
+#include "checkpoint/dcp/dcp_metadata.h"
 #include "checkpoint/testing.h"
+#include "storage/decorator/forwarding_store.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -60,7 +62,7 @@ TEST_F(ManageTest, ListsNothingThatIsNotWhole) {
   ASSERT_EQ(listing.checkpoints.size(), 1u);
   EXPECT_EQ(listing.checkpoints[0].step, 2);
   ASSERT_EQ(listing.others.size(), 2u);
-  EXPECT_THAT(listing.others[0].reason, HasSubstr("__0_0.distcp is missing"));
+  EXPECT_THAT(listing.others[0].why.message(), HasSubstr("__0_0.distcp is missing"));
 }
 
 TEST_F(ManageTest, FilesOfTrainingBesideWeightsAreNoCheckpoints) {
@@ -98,10 +100,13 @@ TEST_F(ManageTest, SavesWithoutTheMetricGoByTheirStepsAlone) {
 
 TEST_F(ManageTest, AnIndexOfOthersRemovesNothingButItsShards) {
   const Place place = {store_, "run/", true, nullptr};
+  ConvertOptions replacing = {.format = Format::kSafetensors, .ranks = 2};
+  replacing.save.overwrite = true;
   for (const char* other : {"README.md", "step-10/model.safetensors"}) {
     Put("run/model.safetensors.index.json",
         std::string(R"({"weight_map": {"a": "model-00001-of-00001.safetensors",)") + R"("b": ")" + other + "\"}}");
     EXPECT_THAT(ErrorOf(RemoveCheckpoint(*Must(FindCheckpoint(place)))), HasSubstr(other));
+    EXPECT_THAT(ErrorOf(Convert(CheckpointOf(StateOf(1)), place, replacing)), HasSubstr(other));
     EXPECT_TRUE(ContentOf(*store_).contains("run/model.safetensors.index.json"));
   }
   Put("run/model-00001-of-00001.safetensors", "x");
@@ -109,6 +114,77 @@ TEST_F(ManageTest, AnIndexOfOthersRemovesNothingButItsShards) {
   Put("run/model.safetensors.index.json", R"({"weight_map": {"a": "model-00001-of-00001.safetensors"}})");
   ASSERT_TRUE(RemoveCheckpoint(*Must(FindCheckpoint(place))).ok());
   EXPECT_THAT(ContentOf(*store_), ElementsAre(testing::Pair("run/README.md", "x")));
+}
+
+TEST_F(ManageTest, MetadataOfOthersRemovesNothingButItsData) {
+  const Place place = {store_, "run/", true, nullptr};
+  Save("run/step-10/", 10);
+  ConvertOptions replacing = {.format = Format::kDcp};
+  replacing.save.overwrite = true;
+  const std::string data = "step-10/__0_0.distcp";
+  for (const std::string& other : {std::string("README.md"), std::string("step-10/.metadata"), data}) {
+    DcpMetadata metadata;
+    DcpEntry& entry = metadata.entries.emplace_back(DcpEntry{.name = "n", .path = {std::string("n")}});
+    entry.chunks = {{{}, {other, 0, 1}}};
+    Put("run/.metadata", WriteDcpMetadata(metadata));
+    const std::string named = other == data ? "files of step-10/" : other;
+    EXPECT_THAT(ErrorOf(RemoveCheckpoint(*Must(FindCheckpoint(place)))), HasSubstr(named));
+    EXPECT_THAT(ErrorOf(Convert(CheckpointOf(StateOf(1)), place, replacing)), HasSubstr(named));
+  }
+  DcpMetadata metadata;
+  DcpEntry& entry = metadata.entries.emplace_back(DcpEntry{.name = "n", .path = {std::string("n")}});
+  entry.chunks = {{{}, {"part/__0_0.distcp", 0, 1}}};
+  Put("run/.metadata", WriteDcpMetadata(metadata));
+  Put("run/part/__0_0.distcp", "x");
+  ASSERT_TRUE(RemoveCheckpoint(*Must(FindCheckpoint(place))).ok());
+  EXPECT_THAT(ContentOf(*store_), testing::SizeIs(3)) << "step-10 is whole";
+}
+
+TEST_F(ManageTest, WhatTheStoreDoesNotGiveIsNotCalledDamaged) {
+  /// It fails whoever reads .metadata.
+  class FailingStore final : public storage::ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Result<storage::ObjectInfo> Read(const std::string& key, std::span<const storage::ReadPiece> pieces,
+                                     const storage::ReadOptions& options) override {
+      return key.ends_with(".metadata") ? Result<storage::ObjectInfo>(Status::Io("503 Slow Down"))
+                                        : ForwardingStore::Read(key, pieces, options);
+    }
+  };
+  Save("run/a/", 1);
+  Save("run/b/", 2);
+  ASSERT_TRUE(store_->Remove("run/b/__0_0.distcp").ok());
+  EXPECT_TRUE(Must(IsDamaged({store_, "run/b/", true, nullptr})));
+  EXPECT_FALSE(List().others.front().is_unknown());
+  store_ = std::make_shared<FailingStore>(store_);
+  EXPECT_TRUE(List().others.front().is_unknown());
+  EXPECT_THAT(ErrorOf(IsDamaged({store_, "run/a/", true, nullptr})), HasSubstr("503"));
+}
+
+TEST_F(ManageTest, WhatIsCommittedWhileLeftoversAreLookedForIsNone) {
+  /// Another save is committed when the first list was answered.
+  class BusyStore final : public storage::ForwardingStore {
+   public:
+    BusyStore(std::shared_ptr<storage::ObjectStore> inner, std::string pointer)
+        : ForwardingStore(std::move(inner)), pointer_(std::move(pointer)) {}
+    Result<storage::ListPage> List(const storage::ListOptions& options) override {
+      Result<storage::ListPage> page = ForwardingStore::List(options);
+      if (!pointer_.empty()) {
+        const storage::Bytes bytes = std::as_bytes(std::span(pointer_));
+        EXPECT_TRUE(Write("run/a/.metadata", std::span(&bytes, 1), {}).ok());
+        pointer_.clear();
+      }
+      return page;
+    }
+
+   private:
+    std::string pointer_;
+  };
+  Save("run/a/", 1);
+  const std::string pointer = ContentOf(*store_).at("run/a/.metadata");
+  ASSERT_TRUE(store_->Remove("run/a/.metadata").ok());
+  const auto busy = std::make_shared<BusyStore>(store_, pointer);
+  EXPECT_THAT(Must(FindLeftovers({busy, "run/", true, nullptr}, -1)), IsEmpty());
 }
 
 TEST_F(ManageTest, LeftoversAreOnlyOurs) {

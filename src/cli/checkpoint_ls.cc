@@ -53,7 +53,7 @@ Status ListRun(const CheckpointLsOptions& options) {
                          OpenCheckpointPlace(options.store, options.uri, interrupt.get()));
   ASSAY_ASSIGN_OR_RETURN(const checkpoint::Listing listing, checkpoint::ListCheckpoints(place));
   for (const checkpoint::NotOffered& other : listing.others) {
-    fmt::print(stderr, "assay checkpoint: {} is not listed: {}\n", Escaped(other.uri), OneLine(other.reason));
+    fmt::print(stderr, "assay checkpoint: {} is not listed: {}\n", Escaped(other.uri), OneLine(other.why.message()));
   }
   if (options.output == "json") {
     nlohmann::json json = nlohmann::json::array();

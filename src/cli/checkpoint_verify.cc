@@ -72,8 +72,11 @@ Result<std::vector<Whole>> VerifyAll(const CheckpointVerifyOptions& options, con
     return Status::NotFound(fmt::format("there is no checkpoint under {}", place.uri()));
   }
   for (const checkpoint::NotOffered& other : listing.others) {
+    if (other.is_unknown()) {
+      return other.why;
+    }
     all.push_back({other.uri, {}});
-    all.back().report.damages.push_back(other.reason);
+    all.back().report.damages.push_back(other.why.message());
   }
   return all;
 }
