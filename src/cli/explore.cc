@@ -14,6 +14,7 @@
 #include "cli/launcher_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
+#include "cli/repeat_options.h"
 #include "cli/search_options.h"
 #include "cli/serve_options.h"
 #include "cli/space_store.h"
@@ -35,7 +36,6 @@ struct ExploreVerbOptions {
   std::string operation;  ///< file
   int workers = 0;        ///< 0: as many as the launcher has room for
   int64_t max_points = -1;
-  int repeats = 1;
   int retries = 0;
   bool again = false;
   bool dry_run = false;
@@ -43,6 +43,7 @@ struct ExploreVerbOptions {
   int serve_port = 0;
   explore::Reuse reuse = explore::Reuse::kCommit;
   launch::LauncherSettings launcher;
+  RepeatOptions repeats;
   SearchOptions search;
 };
 
@@ -95,6 +96,7 @@ explore::ExploreCallbacks MakeCallbacks(LiveProgress& progress, BestSeen& best) 
     follow(start, "waiting: another process measures");
   };
   callbacks.on_event = [&progress](int64_t, const job::Event& event) { progress.OnEvent(event); };
+  callbacks.on_mean = [&progress](const explore::PointMean& ended) { progress.Print(DescribeMean(ended)); };
   callbacks.on_done = [&progress, &best](const explore::PointDone& done) {
     progress.Print(DescribeResult(done));
     best.Add(done.result->measurement);
@@ -154,17 +156,17 @@ explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
   explore.measure.replay = !options.again;
   explore.workers = options.workers;
   explore.max_points = options.max_points;
-  explore.repeats = options.repeats;
   explore.retries = options.retries;
   return explore;
 }
 
-/// The order of the points and how many, once it is known how they are run.
+/// The order of the points, how many and how often, once it is known how they are run.
 Status ChoosePoints(const ExploreVerbOptions& options, const std::optional<explore::OperationFile>& operation,
                     const experiment::BoundSpace& space, samplestore::SampleStore& store,
                     explore::ExploreOptions& explore) {
-  return operation ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
-                   : UseSearch(options.search, space, store, explore);
+  ASSAY_RETURN_IF_ERROR(operation ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
+                                  : UseSearch(options.search, space, store, explore));
+  return UseRepeats(options.repeats, space, explore);
 }
 
 /// What a store that may not exist yet has for an exploration.
@@ -255,7 +257,7 @@ Status Run(const ExploreVerbOptions& options) {
   fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
              summary.invalid, summary.failed, summary.remaining, FormatSeconds(summary.seconds));
-  fmt::print("{}{}", summary.settled ? "ended early: nothing better came\n" : "",
+  fmt::print("{}{}{}", DescribeRepeats(explore, summary), summary.settled ? "ended early: nothing better came\n" : "",
              explore.sampler ? best.Text() : std::string());
   if (server && !summary.interrupted) {
     std::fflush(stdout);
@@ -277,10 +279,7 @@ Action AddExplore(CLI::App& app) {
                  "Measure at most so many points now, those included that a rule forbids; -1: all")
       ->check(WholeNumber(-1))
       ->capture_default_str();
-  app.add_option("--repeats", options->repeats,
-                 "Valid measurements that each point shall have, made in turns (A B C A B C); those of the store count")
-      ->check(WholeNumber(1, 1000))
-      ->capture_default_str();
+  AddRepeatOptions(app, options->repeats);
   app.add_option("--retries", options->retries, "Times that a point which failed, but not by a mistake, is run again")
       ->check(CLI::Range(0, 100))
       ->capture_default_str();

@@ -19,7 +19,7 @@ constexpr int kUserMistake = 2;
 constexpr int kMostMoves = 3;  // of a point whose machine was lost, to others
 
 int64_t Finished(const ExploreSummary& summary) {
-  return summary.measured + summary.invalid + summary.failed + summary.replayed;
+  return summary.measured + summary.invalid + summary.failed + summary.replayed + summary.spared;
 }
 
 }  // namespace
@@ -27,6 +27,9 @@ int64_t Finished(const ExploreSummary& summary) {
 ExploreOptions Completed(ExploreOptions options) {
   options.workers = std::max(1, options.workers);
   options.repeats = std::max(1, options.repeats);
+  if (options.until) {
+    options.until->at_most = options.repeats;
+  }
   const bool shared = options.measure.context.runs_here();  // by points at once
   options.measure.points_at_once = shared ? options.workers : 1;
   if (!options.measure.host) {
@@ -98,11 +101,16 @@ std::optional<Exploration::Task> Exploration::NextTask() {
   if (InterruptRequested() || !error_.ok() || !summary_.stopped_by.ok() || limit_reached_ || summary_.settled) {
     return std::nullopt;
   }
-  if (next_task_ < total()) {
+  while (next_task_ < total()) {
     const int64_t number = next_task_++;
-    if (const std::optional<int64_t> index = IndexOf(number)) {
+    const std::optional<int64_t> index = IndexOf(number);
+    if (!index) {
+      break;
+    }
+    if (!narrow_.contains(*index)) {
       return Task{.index = *index, .number = number, .round = number / round_size()};
     }
+    ++summary_.spared;
   }
   if (deferred_.empty()) {
     return std::nullopt;
@@ -158,7 +166,7 @@ Status Exploration::Handle(const Task& task) {
     ASSAY_ASSIGN_OR_RETURN(const std::optional<PointResult> replayed, ReplayPoint(point, store_, OptionsFor(task)));
     if (replayed) {
       Finish(task, point, *replayed);
-      return Status::Ok();
+      return LookAtMean(task, point);
     }
   }
   if (task.again) {
@@ -186,6 +194,29 @@ Status Exploration::Measure(const Task& task, const experiment::BoundPoint& poin
   }
   Finish(task, point, *result);
   StopOnCommonMistake(*result);
+  return LookAtMean(task, point);
+}
+
+Status Exploration::LookAtMean(const Task& task, const experiment::BoundPoint& point) {
+  if (!options_.until || task.round + 1 < measure::kFewestForInterval) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<RepeatedMean> mean,
+                         LookAtPoint(point, store_, OptionsFor(task), *options_.until));
+  if (!mean || (!mean->narrow && task.round + 1 < options_.repeats)) {
+    return Status::Ok();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (mean->narrow && !narrow_.insert(task.index).second) {
+      return Status::Ok();
+    }
+    ++(mean->narrow ? summary_.narrow : summary_.wide);
+  }
+  if (callbacks_.on_mean) {
+    const std::lock_guard lock(callback_mutex_);
+    callbacks_.on_mean({&point, &*mean});
+  }
   return Status::Ok();
 }
 

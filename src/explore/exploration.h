@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "explore/explore.h"
@@ -46,6 +47,8 @@ class Exploration {
   void TellSampler(const Task& task, const std::vector<double>& objectives);
   Status Handle(const Task& task);
   Status Measure(const Task& task, const experiment::BoundPoint& point);
+  /// Whether the repeats of `point` end with the one that `task` made.
+  Status LookAtMean(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
   MeasureOptions OptionsFor(const Task& task) const;
 
@@ -74,6 +77,7 @@ class Exploration {
   int64_t next_task_ = 0;
   std::vector<int64_t> given_;             ///< by the sampler, in its order
   std::vector<std::vector<double>> best_;  ///< objectives of which none is better in all
+  std::set<int64_t> narrow_;               ///< points of which no more repeats are made
   int64_t without_gain_ = 0;               ///< points since the last that was better
   std::deque<Task> deferred_;  ///< of points that somebody else was measuring, or that max_points did not allow yet
   int64_t reserved_ = 0;       ///< measurements made or being made

@@ -4,12 +4,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "experiment/point.h"
 #include "explore/measure_point.h"
+#include "explore/repeated_mean.h"
 #include "explore/search/sampler.h"
 #include "samplestore/sample_store.h"
 
@@ -26,6 +28,9 @@ struct ExploreOptions {
   /// Valid measurements that each point shall have. They are made in turns, A B C A B C, so that what the machine does
   /// meanwhile meets all points alike; what the store has already counts. Invalid points are not repeated.
   int repeats = 1;
+  /// Ends those of a point before, and begins with `repeats` as at_most. Not with measurements that are made again
+  /// whatever the store has.
+  std::optional<RepeatUntil> until = {};
   int64_t budget = -1;  ///< points to look at, whether they are measured or replayed; -1: all
   /// Chooses the points, in which order; empty: in the space's. It is told of every point that was looked at.
   std::shared_ptr<Sampler> sampler = {};
@@ -53,11 +58,18 @@ struct PointDone {
   const PointResult* result = nullptr;
 };
 
+/// What the runs of a point say, once they end: since it is narrow enough, or since all were made.
+struct PointMean {
+  const experiment::BoundPoint* point = nullptr;
+  const RepeatedMean* mean = nullptr;
+};
+
 struct ExploreCallbacks {
   std::function<void(const PointStart&)> on_start = {};
   std::function<void(const PointStart&)> on_busy = {};  ///< somebody else measures it; it is looked at again later
   std::function<void(const PointDone&)> on_done = {};
   std::function<void(int64_t index, const job::Event&)> on_event = {};
+  std::function<void(const PointMean&)> on_mean = {};  ///< with `until`
 };
 
 struct ExploreSummary {
@@ -65,6 +77,9 @@ struct ExploreSummary {
   int64_t invalid = 0;   ///< found now
   int64_t failed = 0;
   int64_t replayed = 0;
+  int64_t narrow = 0;     ///< points whose repeats ended since their interval is narrow enough
+  int64_t wide = 0;       ///< points of which all were made, and it is not
+  int64_t spared = 0;     ///< repeats of the former that were not made
   int64_t remaining = 0;  ///< not looked at: max_points was reached, or interrupted
   double seconds = 0;
   bool settled = false;  ///< `patience` points brought nothing better

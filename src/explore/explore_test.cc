@@ -520,6 +520,48 @@ TEST_F(SurveyTest, ForeseesWhatHoldsForSoManyWorkers) {
   }
 }
 
+TEST_F(ExploreTest, RepeatsEndWithANarrowInterval) {
+  // Batches of two take another time in every run.
+  Answer([this](const job::TunePlan& plan) {
+    job::RunRecord record = testing::DoneRun();
+    for (job::Event& event : record.events) {
+      if (auto* step = std::get_if<job::Step>(&event); step != nullptr && plan.batch_size == 2) {
+        step->seconds *= runs_;
+      }
+    }
+    if (plan.batch_size == 2) {
+      std::get<job::Ended>(record.events.back()).train_runtime *= runs_;
+    }
+    return record;
+  });
+  explore_.repeats = 6;
+  explore_.until = RepeatUntil{.interval = 0.01, .target = "train_runtime"};
+  std::vector<std::string> means;
+  ExploreCallbacks callbacks;
+  callbacks.on_mean = [&](const PointMean& ended) {
+    means.push_back(fmt::format("{} {} {}", std::get<int64_t>(ended.point->entity.at("batch_size")),
+                                ended.mean->estimate.batches, ended.mean->narrow));
+  };
+  const ExploreSummary summary = Run(Space(), callbacks);
+  EXPECT_THAT(means, ::testing::ElementsAre("1 3 true", "1 3 true", "2 6 false", "2 6 false"));
+  EXPECT_EQ(summary.measured, 2 * 3 + 2 * 6);
+  EXPECT_EQ(summary.narrow, 2);
+  EXPECT_EQ(summary.wide, 2);
+  EXPECT_EQ(summary.spared, 2 * 3);
+  EXPECT_EQ(summary.remaining, 0);
+}
+
+TEST_F(ExploreTest, RepeatsThatEndedAreNotMadeByALaterExploration) {
+  explore_.repeats = 6;
+  explore_.until = RepeatUntil{.interval = 0.01, .target = "train_runtime"};
+  EXPECT_EQ(Run(Space()).measured, 4 * 3);
+  EXPECT_EQ(SurveySpace(Space(), *store_, explore_)->missing, 0);
+  const ExploreSummary again = Run(Space());
+  EXPECT_EQ(again.measured, 0);
+  EXPECT_EQ(again.narrow, 4);
+  EXPECT_EQ(*store_->Count({}), 12);
+}
+
 TEST_F(ExploreTest, MeasuresAgainOnRequest) {
   Run(Space());
   explore_.measure.replay = false;

@@ -68,6 +68,7 @@ ExploreCallbacks LiveWriter::Watching(ExploreCallbacks callbacks) {
       inner(done);
     }
   };
+  watching.on_mean = std::move(callbacks.on_mean);
   return watching;
 }
 

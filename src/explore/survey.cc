@@ -28,10 +28,24 @@ Result<bool> IsReplayed(const experiment::BoundPoint& point, bool allowed, sampl
   return !measured_before;
 }
 
+/// Whether the runs that the store has end the repeats of `point` before `round`.
+Result<bool> IsNarrow(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                      const ExploreOptions& options, int64_t round) {
+  if (!options.until || round < measure::kFewestForInterval) {
+    return false;
+  }
+  ASSAY_ASSIGN_OR_RETURN(const std::optional<RepeatedMean> mean,
+                         LookAtPoint(point, store, options.measure, *options.until));
+  return mean && mean->narrow;
+}
+
 Result<Prospect> ProspectOf(const experiment::BoundPoint& point, samplestore::SampleStore& store,
-                            const MeasureOptions& options, int64_t round) {
+                            const ExploreOptions& options, int64_t round) {
   const bool allowed = point.experiment->Check(point.complete).valid();
-  ASSAY_ASSIGN_OR_RETURN(const bool replayed, IsReplayed(point, allowed, store, options, round));
+  ASSAY_ASSIGN_OR_RETURN(bool replayed, IsReplayed(point, allowed, store, options.measure, round));
+  if (!replayed) {
+    ASSAY_ASSIGN_OR_RETURN(replayed, IsNarrow(point, store, options, round));
+  }
   return replayed ? Prospect::kReplay : allowed ? Prospect::kMeasure : Prospect::kForbid;
 }
 
@@ -86,7 +100,7 @@ Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::Sam
       break;
     }
     const experiment::BoundPoint point = space.At(*index);
-    ASSAY_ASSIGN_OR_RETURN(const Prospect prospect, ProspectOf(point, store, complete.measure, number / round.size()));
+    ASSAY_ASSIGN_OR_RETURN(const Prospect prospect, ProspectOf(point, store, complete, number / round.size()));
     if (prospect != Prospect::kReplay && AtLimit(survey, complete)) {
       survey.not_looked_at = total - number;
       break;

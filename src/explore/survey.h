@@ -13,8 +13,8 @@ namespace assay::explore {
 
 /// What an exploration would do with one point in one of its rounds, now.
 enum class Prospect {
-  kReplay,   ///< the store has as many measurements that hold here as are wanted, or has them by then
-  kForbid,   ///< a rule forbids it: it would be recorded as invalid without a run
+  kReplay,  ///< the store has as many measurements that hold here as are wanted, or has them by then, or none is needed
+  kForbid,  ///< a rule forbids it: it would be recorded as invalid without a run
   kMeasure,  ///< it would be run
 };
 

@@ -90,6 +90,11 @@ MeanEstimate MeanInterval(std::span<const double> values, double confidence) {
   return estimate;
 }
 
+MeanEstimate SequentialInterval(std::span<const double> values, int64_t at_most, double confidence) {
+  const auto looks = static_cast<double>(std::max<int64_t>(1, at_most - kFewestForInterval + 1));
+  return MeanInterval(values, 1 - (1 - confidence) / looks);
+}
+
 MeanEstimate BatchMeansInterval(std::span<const double> values, double confidence, int64_t batches) {
   const auto n = static_cast<int64_t>(values.size());
   MeanEstimate estimate;

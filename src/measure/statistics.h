@@ -53,6 +53,15 @@ inline constexpr int64_t kBatches = 10;  ///< that values in the order of time a
 /// Mean of independent values, with Student's t.
 MeanEstimate MeanInterval(std::span<const double> values, double confidence = 0.95);
 
+/// Mean of independent values of a normal distribution, `values` being those seen so far, for who looks at it after
+/// each from the third to the `at_most`th and goes on or not by what is seen. Plain intervals looked at again and again
+/// miss the mean ever more often (Armitage, McPherson & Rowe 1969, "Repeated significance tests on accumulating data",
+/// J. R. Statist. Soc. A 132). Here what they may miss together is spent in equal parts on the looks (an alpha-spending
+/// plan: Lan & DeMets 1983, "Discrete sequential boundaries for clinical trials", Biometrika 70), each of which is
+/// Student's: by Bonferroni's inequality the mean is in all of them with `confidence` at least, and so in the last,
+/// wherever one ends. From the `at_most`th on as there.
+MeanEstimate SequentialInterval(std::span<const double> values, int64_t at_most, double confidence = 0.95);
+
 /// Mean of values in the order of time, with an interval that holds although neighbours are correlated: the values are
 /// cut into batches whose means are nearly independent, and Student's t is applied to these (Law & Kelton, "Simulation
 /// Modeling and Analysis", batch means). `batches` is lowered so that each has two values at least. Batches may differ

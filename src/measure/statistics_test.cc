@@ -137,5 +137,44 @@ TEST(WilsonIntervalTest, IsScipys) {
   EXPECT_NEAR(WilsonInterval(0, 5).low, 0, 1e-15);
 }
 
+/// How often, of so many experiments that end at the first look at which `interval` is within 5 % of its mean, that one
+/// holds the true mean.
+template <typename IntervalOf>
+double CoverageOfTheFirstNarrow(const IntervalOf& interval, int64_t at_most) {
+  constexpr int kExperiments = 20'000;
+  constexpr double kMean = 100;
+  constexpr double kDeviation = 8;
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> values_of(kMean, kDeviation);
+  int held = 0;
+  for (int experiment = 0; experiment < kExperiments; ++experiment) {
+    std::vector<double> values;
+    MeanEstimate seen;
+    do {
+      values.push_back(values_of(random));
+      seen = interval(values);
+    } while (std::ssize(values) < at_most && !(seen.has_interval() && seen.half_width() <= 0.05 * seen.mean));
+    held += seen.interval.low <= kMean && kMean <= seen.interval.high ? 1 : 0;
+  }
+  return static_cast<double>(held) / kExperiments;
+}
+
+TEST(SequentialIntervalTest, HoldsTheMeanWhereverOneEndsWhichThePlainOneDoesNot) {
+  for (const int64_t at_most : {3, 10, 30}) {
+    SCOPED_TRACE(at_most);
+    const auto sequential = [&](const std::vector<double>& values) { return SequentialInterval(values, at_most); };
+    EXPECT_GE(CoverageOfTheFirstNarrow(sequential, at_most), at_most == 3 ? 0.945 : 0.95);
+  }
+  const auto plain = [](const std::vector<double>& values) { return MeanInterval(values); };
+  EXPECT_LT(CoverageOfTheFirstNarrow(plain, 30), 0.93);
+}
+
+TEST(SequentialIntervalTest, OfOneLookIsThePlainOneAndOfMoreIsWider) {
+  const std::vector<double> values = {9, 10, 11};
+  EXPECT_DOUBLE_EQ(SequentialInterval(values, 3).half_width(), MeanInterval(values).half_width());
+  EXPECT_DOUBLE_EQ(SequentialInterval(values, 12).half_width(), MeanInterval(values, 0.995).half_width());
+  EXPECT_FALSE(SequentialInterval(std::vector<double>{1, 1}, 12).has_interval());
+}
+
 }  // namespace
 }  // namespace assay::measure

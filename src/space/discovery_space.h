@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "space/domain.h"
 #include "space/entity.h"
+#include "space/repeats.h"
 
 namespace assay::space {
 
@@ -28,6 +29,7 @@ struct DiscoverySpace {
   std::string sample_store;          ///< `sampleStoreIdentifier`, or empty
   std::vector<Property> properties;  ///< `entitySpace`, in file order
   std::vector<ExperimentReference> experiments;
+  Repeats repeats;
   std::string name;                           ///< metadata
   std::string description;                    ///< metadata
   std::map<std::string, std::string> labels;  ///< metadata

@@ -121,5 +121,38 @@ TEST(DiscoverySpaceTest, ReadsTheProjectsOwnSpaces) {
   EXPECT_EQ(ReadDiscoverySpace("/nonexistent/space.yaml").status().code(), ErrorCode::kNotFound);
 }
 
+Result<Repeats> RepeatsOf(const std::string& yaml) {
+  ASSAY_ASSIGN_OR_RETURN(const DiscoverySpace space,
+                         ParseDiscoverySpace("entitySpace:\n"
+                                             " - {identifier: a, propertyDomain: {values: [1]}}\n"
+                                             "experiments:\n"
+                                             " - {experimentIdentifier: e}\n" +
+                                                 yaml,
+                                             "space.yaml"));
+  return space.repeats;
+}
+
+TEST(RepeatsTest, AreANumberOrEndWithANarrowInterval) {
+  EXPECT_EQ(RepeatsOf("")->at_most, 0);
+  EXPECT_EQ(RepeatsOf("repeats: 5\n")->at_most, 5);
+  EXPECT_EQ(RepeatsOf("repeats: 5\n")->interval, 0);
+  const Repeats until = *RepeatsOf("repeats: {until: {interval: 5%, target: speed, at_most: 12}}\n");
+  EXPECT_EQ(until.at_most, 12);
+  EXPECT_DOUBLE_EQ(until.interval, 0.05);
+  EXPECT_EQ(until.target, "speed");
+  EXPECT_DOUBLE_EQ(RepeatsOf("repeats: {until: {interval: 0.05}}\n")->interval, 0.05);
+}
+
+TEST(RepeatsTest, MistakesNameTheLine) {
+  for (const char* yaml :
+       {"repeats: 0\n", "repeats: many\n", "repeats: {until: {interval: 500%}}\n",
+        "repeats: {until: {interval: -5%}}\n", "repeats: {until: {interval: nan}}\n", "repeats: {until: {width: 5%}}\n",
+        "repeats: {until: {at_most: 5}}\n", "repeats: {until: {interval: 5%, at_most: 1001}}\n"}) {
+    const Result<Repeats> repeats = RepeatsOf(yaml);
+    ASSERT_FALSE(repeats.ok()) << yaml;
+    EXPECT_THAT(repeats.status().message(), testing::HasSubstr("space.yaml:5: ")) << yaml;
+  }
+}
+
 }  // namespace
 }  // namespace assay::space

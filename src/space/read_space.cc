@@ -210,12 +210,16 @@ Status ReadMetadata(const YamlNode& root, DiscoverySpace& space) {
 
 Result<DiscoverySpace> ReadDocument(const YamlNode& root, const std::string& source) {
   ASSAY_RETURN_IF_ERROR(CheckKind(root, FileKind::kSpace));
-  ASSAY_RETURN_IF_ERROR(root.CheckKeys({"sampleStoreIdentifier", "entitySpace", "experiments", "metadata"}));
+  ASSAY_RETURN_IF_ERROR(root.CheckKeys({"sampleStoreIdentifier", "entitySpace", "experiments", "repeats", "metadata"}));
   DiscoverySpace space;
   space.source = source;
   ASSAY_RETURN_IF_ERROR(ReadOptionalText(root, "sampleStoreIdentifier", space.sample_store));
   ASSAY_RETURN_IF_ERROR(ReadProperties(root, space));
   ASSAY_RETURN_IF_ERROR(ReadExperiments(root, space));
+  if (root.Has("repeats")) {
+    ASSAY_ASSIGN_OR_RETURN(const YamlNode repeats, root.Get("repeats"));
+    ASSAY_ASSIGN_OR_RETURN(space.repeats, ReadRepeats(repeats));
+  }
   ASSAY_RETURN_IF_ERROR(ReadMetadata(root, space));
   return space;
 }
