@@ -12,6 +12,7 @@ import torch
 import torch.distributed.checkpoint as dcp
 import vit
 from peft import LoraConfig, get_peft_model, set_peft_model_state_dict
+from refusing_proxy import refusing
 from safetensors.torch import load_file
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.checkpoint.state_dict_loader import _load_state_dict_from_keys
@@ -207,18 +208,47 @@ def test_a_damaged_checkpoint_is_passed_over_and_replaced(damage, models, tmp_pa
     rest = train(tmp_path, **plan, resume=True, save_every=EVERY, output_dir=str(out))
     assert rest.of("resumed")[0]["step"] == 3
     said = [line for line in rest.stderr.splitlines() if "passed over" in line]
-    assert (len(said) == 1 and "__0_0.distcp is damaged" in said[0]) if damage is flip else not said, rest.stderr
+    what = (
+        "__0_0.distcp is damaged" if damage is flip else "step-6/ is passed over: its file __0_0.distcp has 1000 bytes"
+    )
+    assert len(said) == 1 and what in said[0], rest.stderr
     assert losses(rest) == {step: row for step, row in losses(straight).items() if step > 3}
     assert [event["step"] for event in rest.of("checkpointed")] == [6, 7]
 
 
-def test_nothing_is_made_of_the_only_checkpoint_where_it_is_damaged(models, tmp_path):
+@pytest.mark.parametrize(
+    "damage, name, what",
+    [
+        (flip, "__0_0.distcp", "__0_0.distcp is damaged"),
+        (
+            cut,
+            "__0_0.distcp",
+            "step-7/ is damaged, and there is no other to go on from: its file __0_0.distcp has 1000",
+        ),
+        (os.remove, "__0_0.distcp", "its file __0_0.distcp is missing"),
+        (cut, ".metadata", "step-7/ is damaged, and there is no other to go on from"),
+    ],
+)
+def test_nothing_is_made_of_the_only_checkpoint_where_it_is_damaged(damage, name, what, models, tmp_path):
     out = tmp_path / "out"
     plan = language_plan(tmp_path, models)
     train(tmp_path, **plan, save_every=100, output_dir=str(out))
-    flip(out / "step-7" / "__0_0.distcp")
+    damage(out / "step-7" / name)
     run = run_worker(write_plan(tmp_path, **plan, resume=True, output_dir=str(out)))
-    assert run.steps == [] and "__0_0.distcp is damaged" in run.ended["reason"], run.ended
+    assert run.steps == [] and what in run.ended["reason"], run.ended
+
+
+def test_a_store_that_fails_begins_no_new_run(serve, models, tmp_path):
+    server = serve("--root", "memory", "--bucket", "runs")
+    environment = bucket_environment(server) | {"ASSAY_STORAGE_MAX_ATTEMPTS": "2"}
+    plan = language_plan(tmp_path, models)
+    saving = write_plan(tmp_path, **{**plan, "max_steps": 4}, save_every=EVERY, output_dir="s3://runs/llama")
+    assert run_worker(saving, env=environment).ended["kind"] == "done"
+    resuming = write_plan(tmp_path, **plan, resume=True, save_every=EVERY, output_dir="s3://runs/llama")
+    with refusing(server.url, ".metadata") as url:
+        run = run_worker(resuming, env=environment | {"ASSAY_STORAGE_ENDPOINT": url})
+    assert run.steps == [] and "503" in run.ended["reason"] and ".metadata" in run.ended["reason"], run.ended
+    assert run_worker(resuming, env=environment).of("resumed")[0]["step"] == 4
 
 
 @pytest.mark.parametrize("damage", [cut, flip])

@@ -144,7 +144,8 @@ RunFolder::Standing RunFolder::look() const {
   }
   for (const checkpoint::NotOffered& other : listing.others) {
     if (const std::optional<int64_t> step = step_at(other.uri)) {
-      standing.damaged_steps.insert(*step);
+      throw_if_error(other.is_unknown() ? other.why : Status::Ok());
+      standing.damaged_steps.emplace(*step, other.why);
     }
   }
   standing.has_damaged = !listing.others.empty();

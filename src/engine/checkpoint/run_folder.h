@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -76,13 +77,13 @@ class RunFolder {
   checkpoint::Place place_of(int64_t step) const;
 
   struct Standing {
-    std::set<int64_t> steps;          ///< of those that are whole, as far as names and sizes tell
-    std::set<int64_t> damaged_steps;  ///< of those that are not
-    bool has_damaged = false;         ///< somewhere below something looks like a checkpoint and is none
+    std::set<int64_t> steps;                  ///< of those that are whole, as far as names and sizes tell
+    std::map<int64_t, Status> damaged_steps;  ///< of those that are not, and what is wrong with each
+    bool has_damaged = false;                 ///< somewhere below something looks like a checkpoint and is none
 
     std::optional<int64_t> last_step() const { return steps.empty() ? std::nullopt : std::optional(*steps.rbegin()); }
   };
-  /// Asks the store. Throws StatusError.
+  /// Asks the store. Throws StatusError, also where it would not tell of a step whether that is whole.
   Standing look() const;
   /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. Those of `damaged_steps`
   /// stay, and take nobody's place among the last. What cannot be removed stays, and stderr says why.

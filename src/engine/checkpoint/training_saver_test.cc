@@ -163,7 +163,7 @@ TEST_F(TrainingSaverTest, TheLastWholeCheckpointIsFound) {
   EXPECT_THAT(folder_.look().damaged_steps, ::testing::IsEmpty());
   std::filesystem::resize_file(directory_.path() + "/run/step-9/__0_0.distcp", 100);
   EXPECT_EQ(folder_.look().last_step(), 2);
-  EXPECT_THAT(folder_.look().damaged_steps, ::testing::ElementsAre(9));
+  EXPECT_THAT(folder_.look().damaged_steps, ::testing::ElementsAre(::testing::Key(9)));
 }
 
 TEST_F(TrainingSaverTest, ACheckpointThatStandsIsNotReplaced) {

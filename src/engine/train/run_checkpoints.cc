@@ -31,6 +31,26 @@ constexpr double kBackgroundNoticeSeconds = 60;
 constexpr char kYes[] = "yes";
 constexpr char kNo[] = "no";
 
+struct Damaged {
+  int64_t step = 0;
+  std::string uri;
+  Status why;
+};
+
+/// Of `damaged`, what is no older than the last that stands is passed over, and stderr says why. Throws why the last
+/// of them is damaged where nothing stands: whoever goes on does not mean to begin anew.
+void pass_over(const std::vector<Damaged>& damaged, std::optional<int64_t> last_standing) {
+  const auto last = std::ranges::max_element(damaged, {}, &Damaged::step);
+  if (!last_standing && last != damaged.end()) {
+    throw StatusError(last->why.WithContext(last->uri + " is damaged, and there is no other to go on from"));
+  }
+  for (const Damaged& one : damaged) {
+    if (one.step >= *last_standing) {
+      fmt::print(stderr, "assay-worker: {} is passed over: {}\n", one.uri, one.why.message());
+    }
+  }
+}
+
 checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
   checkpoint::RetentionOptions keep;
   keep.keep_best = static_cast<int>(plan.keep_best);
@@ -80,9 +100,13 @@ std::vector<RunCheckpoints::Standing> RunCheckpoints::look(std::set<int64_t>& da
   const CheckpointRanks all = ranks();
   std::vector<std::pair<int64_t, bool>> standing;
   all.together("look for checkpoints in " + first_folder().uri(), [&] {
+    std::vector<Damaged> damaged;
     for (const RunFolder* folder : all.is_first() ? folders() : std::vector<const RunFolder*>()) {
       const RunFolder::Standing in_folder = folder->look();
-      damaged_steps.insert(in_folder.damaged_steps.begin(), in_folder.damaged_steps.end());
+      for (const auto& [step, why] : in_folder.damaged_steps) {
+        damaged_steps.insert(step);
+        damaged.push_back({step, folder->place_of(step).uri(), why});
+      }
       for (const int64_t step : in_folder.steps) {
         standing.emplace_back(step, folder != &output_);
       }
@@ -90,8 +114,11 @@ std::vector<RunCheckpoints::Standing> RunCheckpoints::look(std::set<int64_t>& da
         folder->sweep(kLeftoverSeconds);
       }
     }
+    std::ranges::sort(standing, std::greater());
+    if (parts_.plan.resume) {
+      pass_over(damaged, standing.empty() ? std::nullopt : std::optional(standing.front().first));
+    }
   });
-  std::ranges::sort(standing, std::greater());
   // Lists are the first rank's to believe: others may see less of what was just written.
   const nlohmann::json own = standing;
   std::vector<Standing> agreed;
