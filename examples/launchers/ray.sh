@@ -3,11 +3,17 @@
 # is started here and ends with this. `ray` must be in PATH (pip install "ray[default]").
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
-if [ -z "${RAY_DASHBOARD:-}" ]; then
-  RAY_DASHBOARD=http://127.0.0.1:8265
-  ray start --head --num-cpus=2 --dashboard-host=127.0.0.1 --disable-usage-stats
-  trap 'ray stop' EXIT
-fi
 ASSAY_RAY_PYTHON=${ASSAY_RAY_PYTHON:-$(dirname "$(realpath "$(command -v ray)")")/python}
 export ASSAY_RAY_PYTHON
+if [ -z "${RAY_DASHBOARD:-}" ]; then
+  RAY_DASHBOARD=http://127.0.0.1:8265
+  # `ray stop` would end every cluster of this machine.
+  ray start --head --num-cpus=2 --dashboard-host=127.0.0.1 --disable-usage-stats --block &
+  cluster=$!
+  trap 'kill "$cluster"; wait "$cluster" || true' EXIT
+  until "$ASSAY_RAY_PYTHON" -c "import urllib.request; urllib.request.urlopen('$RAY_DASHBOARD/api/version')" 2>/dev/null; do
+    kill -0 "$cluster"
+    sleep 1
+  done
+fi
 "$here/explore.sh" ray --launcher ray --address "$RAY_DASHBOARD"
