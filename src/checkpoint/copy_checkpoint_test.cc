@@ -169,6 +169,8 @@ TEST_F(CopyCheckpointTest, ACopyThatIsCommittedMeanwhileIsWhole) {
     const Result<Manifest> copied = CopyCheckpoint(found_, of_own, {});
     ASSERT_FALSE(commits.joinable()) << moment;
     const Found there = *Must(FindCheckpoint(to_));
+    // At the first moment nothing was removed yet: who told that it had saved keeps what it saved.
+    EXPECT_EQ(copied.ok(), moment != "stat a/__0_0.distcp") << moment;
     EXPECT_EQ(there.id, copied.ok() ? found_.id : other.id) << moment;
     EXPECT_THAT(Must(Verify(there, {})).damages, ::testing::IsEmpty()) << moment;
   }
