@@ -167,7 +167,7 @@ void JudgePoints(SideComparison& comparison) {
 void JudgeOverall(SideComparison& comparison) {
   std::vector<MatchedPair> pairs;
   for (const ComparedPoint& point : comparison.points) {
-    pairs.push_back({&point.before, &point.after});
+    pairs.push_back({&point.before, &point.after, pairs.size()});
   }
   for (size_t metric = 0; metric < comparison.metrics.size(); ++metric) {
     const auto effect = EffectOn(pairs, comparison.metrics[metric]);

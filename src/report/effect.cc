@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <ranges>
 
 #include "base/text.h"
 #include "measure/significance.h"
@@ -40,56 +42,82 @@ std::optional<uint32_t> OnlyCode(const Axis& axis, uint32_t code, const Axis& ot
   return only;
 }
 
-/// Whether the mean of the ratios differs from 1: nothing where too little is known to tell. Pairs that were measured
-/// more than twice are their own sample; of fewer, each side's own error counts, two for each pair.
-std::optional<measure::Difference> SignificanceOf(const std::vector<double>& log_ratios,
-                                                  const std::vector<measure::UncertainMean>& logarithms) {
-  const auto count = static_cast<double>(log_ratios.size());
-  measure::UncertainMean mean = {.mean = measure::Mean(log_ratios)};
-  if (std::ssize(log_ratios) >= measure::kFewestForInterval) {
+/// What the pairs at one place say: machine, commit and the like tell them apart, so that they count as one.
+struct Place {
+  std::vector<double> log_ratios;
+  std::vector<measure::UncertainMean> sides;  // logarithms of both sides of the pairs that have intervals
+
+  bool has_intervals() const { return sides.size() == 2 * log_ratios.size(); }
+  double log_ratio() const { return measure::Mean(log_ratios); }
+  /// Of `log_ratio()`: its error is that of all sides, two for each pair.
+  measure::UncertainMean Uncertain() const {
+    const measure::UncertainMean of_sides = measure::MeanOfMeans(sides);
+    return {log_ratio(), 2 * of_sides.standard_error, of_sides.degrees_of_freedom};
+  }
+};
+
+/// Whether the mean of the ratios differs from 1: nothing where too little is known to tell. Places of which there are
+/// more than two are their own sample; of fewer, each side's own error counts.
+std::optional<measure::Difference> SignificanceOf(const std::vector<Place>& places) {
+  if (std::ssize(places) >= measure::kFewestForInterval) {
     measure::RunningMoments moments;
-    std::ranges::for_each(log_ratios, [&](double ratio) { moments.Add(ratio); });
-    mean.standard_error = std::sqrt(moments.variance() / count);
-    mean.degrees_of_freedom = count - 1;
-  } else if (logarithms.size() == 2 * log_ratios.size()) {
-    const measure::UncertainMean of_sides = measure::MeanOfMeans(logarithms);
-    mean.standard_error = 2 * of_sides.standard_error;
-    mean.degrees_of_freedom = of_sides.degrees_of_freedom;
-  } else {
+    std::ranges::for_each(places, [&](const Place& place) { moments.Add(place.log_ratio()); });
+    const auto count = static_cast<double>(places.size());
+    return measure::TestAgainstZero({moments.mean(), std::sqrt(moments.variance() / count), count - 1});
+  }
+  if (!std::ranges::all_of(places, &Place::has_intervals)) {
     return std::nullopt;
   }
-  return measure::TestAgainstZero(mean);
+  std::vector<measure::UncertainMean> means;
+  std::ranges::transform(places, std::back_inserter(means), &Place::Uncertain);
+  return measure::TestAgainstZero(measure::MeanOfMeans(means));
+}
+
+/// By place, those pairs that have the metric on both sides; `effect` learns how far they range.
+std::vector<Place> PlacesOf(const std::vector<MatchedPair>& pairs, const auto& estimate_of, Effect& effect) {
+  std::map<size_t, Place> places;
+  for (const MatchedPair& pair : pairs) {
+    const std::optional<Estimate>& from = estimate_of(*pair.from);
+    const std::optional<Estimate>& to = estimate_of(*pair.to);
+    if (!from || !to || from->value <= 0 || to->value <= 0) {
+      continue;
+    }
+    const double ratio = to->value / from->value;
+    effect.low = places.empty() ? ratio : std::min(effect.low, ratio);
+    effect.high = places.empty() ? ratio : std::max(effect.high, ratio);
+    effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
+    Place& place = places[pair.place];
+    place.log_ratios.push_back(std::log(ratio));
+    if (from->has_interval() && to->has_interval()) {
+      place.sides.insert(place.sides.end(), {LogarithmOf(*from), LogarithmOf(*to)});
+    }
+  }
+  const auto values = std::views::values(places);
+  return {values.begin(), values.end()};
 }
 
 /// `estimate_of` gives the estimate of a configuration.
 std::optional<Effect> EffectOf(const std::vector<MatchedPair>& pairs, const auto& estimate_of) {
   Effect effect;
-  std::vector<double> log_ratios;
-  std::vector<measure::UncertainMean> logarithms;  // of both sides of the pairs with intervals
-  for (const MatchedPair& pair : pairs) {
-    const std::optional<Estimate>& from = estimate_of(*pair.from);
-    const std::optional<Estimate>& to = estimate_of(*pair.to);
-    if (from && to && from->value > 0 && to->value > 0) {
-      log_ratios.push_back(std::log(to->value / from->value));
-      effect.within_runs |= from->basis != Basis::kRuns || to->basis != Basis::kRuns;
-      if (from->has_interval() && to->has_interval()) {
-        ++effect.with_intervals;
-        logarithms.insert(logarithms.end(), {LogarithmOf(*from), LogarithmOf(*to)});
-      }
-    }
-  }
-  if (log_ratios.empty()) {
+  const std::vector<Place> places = PlacesOf(pairs, estimate_of, effect);
+  if (places.empty()) {
     return std::nullopt;
   }
-  const auto [low, high] = std::minmax_element(log_ratios.begin(), log_ratios.end());
-  effect.pairs = log_ratios.size();
+  std::vector<double> log_ratios;
+  std::vector<size_t> groups;
+  for (const Place& place : places) {
+    log_ratios.push_back(place.log_ratio());
+    groups.push_back(place.log_ratios.size());
+  }
+  const auto [fewest, most] = std::ranges::minmax(groups);
+  effect.pairs = places.size();
+  effect.fewest_groups = fewest;
+  effect.most_groups = most;
   effect.ratio = std::exp(measure::Mean(log_ratios));
-  effect.low = std::exp(*low);
-  effect.high = std::exp(*high);
-  if (const auto test = SignificanceOf(log_ratios, logarithms)) {
+  if (const auto test = SignificanceOf(places)) {
     effect.interval = {std::exp(test->interval.low), std::exp(test->interval.high)};
-    // Two pairs that disagree have a mean, but no effect.
-    const bool disagree = *low < 0 && *high > 0 && effect.pairs < measure::kFewestForInterval;
+    // Too few that disagree have a mean, but no effect.
+    const bool disagree = effect.low < 1 && effect.high > 1 && effect.pairs < measure::kFewestForInterval;
     effect.p_value = disagree ? 1 : test->p_value;
   }
   return effect;
@@ -214,14 +242,18 @@ std::vector<Compared> CompareValues(Comparer& compare, const std::string& proper
   return CompareNames(compare, property, values);
 }
 
+bool IsCondition(const ResultSet& results, const std::string& property) {
+  return std::ranges::find(results.conditions(), property) != results.conditions().end();
+}
+
 // What is asked first: the method, then the numbers, then everything else (models, types), machines and commits last.
 std::vector<std::string> InOrderOfInterest(const ResultSet& results) {
   std::vector<std::string> properties = results.varying();
-  const auto is_condition = [&](const std::string& property) {
-    return std::find(results.conditions().begin(), results.conditions().end(), property) != results.conditions().end();
-  };
   const auto rank = [&](const std::string& property) {
-    return property == kMethod ? 0 : is_condition(property) ? 3 : IsNumber(results.ValuesOf(property).back()) ? 1 : 2;
+    return property == kMethod                           ? 0
+           : IsCondition(results, property)              ? 3
+           : IsNumber(results.ValuesOf(property).back()) ? 1
+                                                         : 2;
   };
   std::stable_sort(properties.begin(), properties.end(),
                    [&](const std::string& a, const std::string& b) { return rank(a) < rank(b); });
@@ -237,17 +269,27 @@ std::string SideText(const Declared& declared, const Comparison& comparison, con
   return text;
 }
 
-// "95 % interval 1.10x to 1.30x, of the geometric mean over 4 matched pairs, which range from 1.12x to 1.45x".
+/// "the geometric mean over 4 matched pairs, each on 2 machines or commits, which range from 1.12x to 1.45x".
+std::string SampleText(const Effect& effect) {
+  std::string text =
+      effect.pairs == 1 ? "one matched pair" : fmt::format("the geometric mean over {} matched pairs", effect.pairs);
+  if (effect.most_groups > 1) {
+    const std::string fewest =
+        effect.fewest_groups < effect.most_groups ? fmt::format("{} to ", effect.fewest_groups) : "";
+    text +=
+        fmt::format(", {}on {}{} machines or commits", effect.pairs == 1 ? "" : "each ", fewest, effect.most_groups);
+  }
+  if (effect.pairs > 1 || effect.most_groups > 1) {
+    text += fmt::format(", which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));
+  }
+  return text;
+}
+
+/// "95 % interval 1.10x to 1.30x, of the geometric mean over 4 matched pairs, which range from 1.12x to 1.45x".
 std::string PairsText(const Effect& effect) {
-  const std::string pairs = effect.pairs == 1
-                                ? "one matched pair"
-                                : fmt::format(
-                                      "the geometric mean over {} matched pairs, which range from "
-                                      "{} to {}",
-                                      effect.pairs, ReadableRatio(effect.low), ReadableRatio(effect.high));
   return effect.interval ? fmt::format("95 % interval {} to {}, of {}", ReadableRatio(effect.interval->first),
-                                       ReadableRatio(effect.interval->second), pairs)
-                         : fmt::format("{}; there are no intervals to judge it by", Capitalized(pairs));
+                                       ReadableRatio(effect.interval->second), SampleText(effect))
+                         : fmt::format("{}; there are no intervals to judge it by", Capitalized(SampleText(effect)));
 }
 
 // ". Peak tensor memory: 0.62x; median step time: 2.1x."
@@ -340,6 +382,9 @@ std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison
   };
   const uint32_t from_code = axis->CodeOf(comparison.from);
   const uint32_t to_code = axis->CodeOf(comparison.to);
+  std::vector<const Axis*> unconditional = rest;
+  std::erase_if(unconditional, [&](const Axis* other) { return IsCondition(results, other->property); });
+  std::map<std::vector<uint32_t>, size_t> places;
   std::map<std::vector<uint32_t>, std::vector<const Configuration*>> from_of_rest;
   for (const Configuration& configuration : results.configurations()) {
     if (at(configuration, from_code)) {
@@ -351,7 +396,8 @@ std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison
       continue;
     }
     for (const Configuration* from : from_of_rest[RestOf(rest, configuration.index)]) {
-      pairs.push_back({from, &configuration});
+      const auto place = places.try_emplace(RestOf(unconditional, configuration.index), places.size()).first;
+      pairs.push_back({from, &configuration, place->second});
     }
   }
   return pairs;

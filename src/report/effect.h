@@ -21,19 +21,22 @@ Comparison Compare(const ResultSet& results, const std::string& property, const 
 struct MatchedPair {
   const Configuration* from = nullptr;
   const Configuration* to = nullptr;
+  /// Pairs of one place differ from each other in machine, commit or another condition alone: they repeat each other.
+  size_t place = 0;
 };
 
 /// All pairs of valid configurations whose other varying coordinates, machine and commit among them, agree.
 std::vector<MatchedPair> MatchedPairs(const ResultSet& results, const Comparison& comparison);
 
-/// Ratios of a metric over pairs, `to` by `from`.
+/// Ratios of a metric over pairs, `to` by `from`. Pairs of one place count as one, with their geometric mean.
 struct Effect {
   double ratio = 1;  ///< geometric mean
-  double low = 1;    ///< least and greatest of the pairs
+  double low = 1;    ///< least and greatest, whatever the place
   double high = 1;
-  size_t pairs = 0;
-  size_t with_intervals = 0;  ///< pairs where both sides have an interval
-  bool within_runs = false;   ///< a value among them is no mean of repeated runs
+  size_t pairs = 0;          ///< places
+  size_t fewest_groups = 1;  ///< pairs at a place: machines, commits and other conditions
+  size_t most_groups = 1;
+  bool within_runs = false;  ///< a value among them is no mean of repeated runs
   /// 95 % interval of the geometric mean. From three pairs on the pairs are the sample (Student); below it follows from
   /// the intervals of both sides (Welch), where all of them have one.
   std::optional<std::pair<double, double>> interval;

@@ -159,6 +159,46 @@ TEST(FindingsTest, ThreePairsOfRepeatedRunsAreClear) {
   EXPECT_EQ(StrengthOfMethods(measurements), Strength::kClearInRuns);
 }
 
+TEST(FindingsTest, AnotherMachineThatRepeatsEveryPairMakesNothingSurer) {
+  std::vector<Measurement> measurements = DemoSpace();
+  const ResultSet alone(measurements);
+  const Effect once = *EffectOn(MethodPairs(alone), ResolveMetrics(alone).front());
+  for (const Measurement& run : DemoSpace()) {
+    measurements.push_back(OnHost(run, "laptop"));
+  }
+  const ResultSet both(measurements);
+  ASSERT_EQ(MethodPairs(both).size(), 8);
+  const Effect twice = *EffectOn(MethodPairs(both), ResolveMetrics(both).front());
+  EXPECT_EQ(twice.pairs, 4);
+  EXPECT_DOUBLE_EQ(twice.ratio, once.ratio);
+  EXPECT_NEAR(twice.p_value.value(), once.p_value.value(), 1e-12);
+  EXPECT_NEAR(twice.interval->first, once.interval->first, 1e-12);
+  EXPECT_NEAR(twice.interval->second, once.interval->second, 1e-12);
+  EXPECT_THAT(FindingsOf(measurements),
+              Contains(Field(&Finding::detail, HasSubstr("over 4 matched pairs, each on 2 machines or commits, "
+                                                         "which range from"))));
+}
+
+// Two machines measure one pair: its error is that of the mean of both, and their disagreement leaves nothing sure.
+TEST(FindingsTest, OnePairOnTwoMachinesHasTheErrorOfAllItsRuns) {
+  std::vector<Measurement> measurements = {RunOf("full", 1, 100, 2), RunOf("lora", 1, 130, 2),
+                                           OnHost(RunOf("full", 1, 100, 2), "laptop"),
+                                           OnHost(RunOf("lora", 1, 130, 2), "laptop")};
+  const auto width_of = [](const std::vector<Measurement>& runs) {
+    const ResultSet results(runs);
+    const Effect effect = *EffectOn(MethodPairs(results), ResolveMetrics(results).front());
+    EXPECT_EQ(effect.pairs, 1);
+    return std::log(effect.interval->second / effect.interval->first);
+  };
+  const double alone = width_of({measurements[0], measurements[1]});
+  EXPECT_LT(width_of(measurements), alone / std::sqrt(2));
+  EXPECT_GT(width_of(measurements), alone / 2);
+  EXPECT_THAT(FindingsOf(measurements),
+              Contains(Field(&Finding::detail, HasSubstr("of one matched pair, on 2 machines or commits"))));
+  measurements[3] = OnHost(RunOf("lora", 1, 90, 2), "laptop");
+  EXPECT_EQ(StrengthOfMethods(measurements), Strength::kUnclear);
+}
+
 TEST(FindingsTest, PairsThatDisagreeAreWithinTheNoise) {
   const std::vector<Measurement> measurements = {RunOf("full", 1, 100), RunOf("lora", 1, 130), RunOf("full", 2, 100),
                                                  RunOf("lora", 2, 80),  RunOf("full", 4, 100), RunOf("lora", 4, 115)};

@@ -46,8 +46,8 @@ void WriteReadingHelp(Markup& html, const ReportContent& content) {
       "that were looked at (Welch's test of two configurations, Student's of three matched pairs or more, both "
       "of the logarithms; Holm's correction). It is clear in these runs where a side was run once, which does "
       "not tell how much another run would differ. A matched pair is two configurations that differ in the "
-      "named property alone. Runs of different machines, commits, libtorch, settings or contents are never "
-      "taken together.");
+      "named property alone; pairs that differ from each other in machine, commit or the like alone count as one, with "
+      "their mean. Runs of different machines, commits, libtorch, settings or contents are never taken together.");
   html.Open("ul");
   for (const Metric& metric : content.metrics) {
     html.Open("li").Text(fmt::format("{}{}: ", metric.title, metric.unit.empty() ? "" : ", " + metric.unit));

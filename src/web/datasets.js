@@ -64,10 +64,12 @@ function configurations({ report, rows, chart, chosen: { x, y, color } }) {
   const valued = rows.filter((i) => report.state[i] === "valid");
   const shown = x && y ? thin(valued, x, y, front) : valued;
   const few = shown.length < valued.length;
-  // Of all rows, where those that are drawn have another one.
-  const middles = x?.texts && y ? rollup(valued, (some) => median(some, y.value), x.value) : new Map();
+  // Of all rows, where those that are drawn have another one; machines and commits are never taken together.
+  const crowdOf = (i) => `${report.group[i]},${x.codes[i]}`;
+  const middles = x?.texts && y ? rollup(valued, (some) => median(some, y.value), crowdOf) : new Map();
+  const middle = (i) => (middles.size > 0 ? middles.get(crowdOf(i)) : undefined);
   return {
-    records: shown.map((i) => ({ ...report.record(i), front: front.has(i), middle: middles.get(x?.value(i)) })),
+    records: shown.map((i) => ({ ...report.record(i), front: front.has(i), middle: middle(i) })),
     note: few ? `${shown.length} of ${valued.length} points are drawn; the table has all.` : "",
   };
 }
@@ -143,7 +145,7 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
     const more = x.value(i) / x.value(base);
     // The base is 1 by definition; of all others the interval has its error too.
     const { ratio, low, high } = i === base ? { ratio: 1, low: null, high: null }
-      : compare([[y.estimate(base), y.estimate(i)]]);
+      : compare([[[y.estimate(base), y.estimate(i)]]]);
     const efficiency = (speedup) => (speedup === null ? null : (100 * speedup) / more);
     return recordOf(i, {
       series: seriesOf(i), speedup: ratio, speedup_low: low, speedup_high: high,

@@ -1,6 +1,6 @@
 // Whether two sides differ: the tests of measure/significance.h, for what a reader chooses to compare.
 
-import { deviation, mean, sum } from "d3-array";
+import { deviation, max, mean, min, sum } from "d3-array";
 import { jStat } from "jstat";
 
 const SIGNIFICANT = 0.05;
@@ -14,28 +14,34 @@ function testAgainstZero(middle, error, freedom) {
   return { low: middle - half, high: middle + half, p: 2 * jStat.studentt.cdf(-Math.abs(middle / error), freedom) };
 }
 
-/** By the variances of the logarithms of all values of `pairs`, with the freedom of Welch and Satterthwaite. */
-function testWithin(middle, pairs) {
-  const parts = pairs.flat().map(({ value, error, freedom }) => ({ variance: (error / value) ** 2, freedom }));
+/** By the variances of the logarithms of all values of `places`, with the freedom of Welch and Satterthwaite. */
+function testWithin(middle, places) {
+  const parts = places.flatMap((pairs) => pairs.flat().map(({ value, error, freedom }) =>
+    ({ variance: (error / value / pairs.length / places.length) ** 2, freedom })));
   const variance = sum(parts, (part) => part.variance);
   const freedom = variance ** 2 / sum(parts, (part) => part.variance ** 2 / part.freedom);
-  return testAgainstZero(middle, Math.sqrt(variance) / pairs.length, freedom);
+  return testAgainstZero(middle, Math.sqrt(variance), freedom);
 }
 
-/** The second of each pair by the first, as a geometric mean: as EffectOn() of report/effect.h. */
-export function compare(pairs) {
-  const logs = pairs.map(([a, b]) => Math.log(b.value / a.value));
-  const middle = mean(logs);
+const logOf = ([a, b]) => Math.log(b.value / a.value);
+
+/**
+ * The second of each pair by the first, as a geometric mean: as EffectOn() of report/effect.h. `places` are lists of
+ * pairs; those of one place differ in machine, commit or another condition alone, and count as one.
+ */
+export function compare(places) {
+  const logs = places.map((pairs) => mean(pairs, logOf));
+  const [middle, all] = [mean(logs), places.flat()];
   let test = null;
   if (logs.length >= FEWEST_FOR_INTERVAL) {
     test = testAgainstZero(middle, deviation(logs) / Math.sqrt(logs.length), logs.length - 1);
-  } else if (pairs.flat().every(({ low }) => low !== null)) {
-    test = testWithin(middle, pairs);
-    if (Math.min(...logs) < 0 && Math.max(...logs) > 0) test.p = 1;
+  } else if (all.flat().every(({ low }) => low !== null)) {
+    test = testWithin(middle, places);
+    if (min(all, logOf) < 0 && max(all, logOf) > 0) test.p = 1;
   }
   return {
     ratio: Math.exp(middle), low: test && Math.exp(test.low), high: test && Math.exp(test.high), p: test && test.p,
-    pairs: pairs.length, withinRuns: pairs.flat().some(({ basis }) => basis !== "runs"),
+    pairs: places.length, withinRuns: all.flat().some(({ basis }) => basis !== "runs"),
   };
 }
 

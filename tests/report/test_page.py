@@ -421,9 +421,42 @@ def test_a_comparison_is_that_of_the_finding(page_of, samples):
                 assert row[4] in ["clear", "clear in these runs", "within the noise"]
 
 
+def test_a_second_machine_makes_no_comparison_surer(page_of, samples):
+    """The second one of the sample repeats the first at a tenth of its speed."""
+
+    def told(name):
+        findings = model_of(samples, name)["findings"]["list"]
+        found = {finding["headline"]: finding for finding in findings if finding["comparison"]}
+        return {text: found[text]["p"] for text in found if "full, lora" in text or "size 1," in text}
+
+    alone = told("demo")
+    assert len(alone) == 2 and told("two_hosts") == pytest.approx(alone, rel=1e-6)
+    rows = []
+    for name in ["demo", "two_hosts"]:
+        reader = page_of(name, "compare?by=a_method")
+        rows.append(reader.page.get_by_role("row").filter(has_text="Throughput").first.inner_text().split("\t")[:4])
+        assert ("Of 2 machines and commits together" in reader.text()) == (name == "two_hosts")
+    assert rows[0] == rows[1] and rows[0][3] == "4"
+
+
+def test_machines_have_medians_of_their_own(page_of):
+    reader = page_of("two_hosts", "explore?spread.x=a_method&spread.y=m_throughput")
+    with reader.page.expect_download() as download:
+        reader.page.locator("#spread button.save").click()
+    records = json.load(open(download.value.path()))["data"]["values"]
+    assert reader.count("#spread .mark-tick path, #spread .mark-rect.role-mark path") == 4
+    for record in records:
+        crowd = [
+            one["m_throughput"]
+            for one in records
+            if (one["a_method"], one["group"]) == (record["a_method"], record["group"])
+        ]
+        assert len(crowd) == 4 and record["middle"] == pytest.approx(statistics.median(crowd))
+
+
 def test_what_all_pairs_say_is_as_sure_in_the_chart_as_in_the_table(page_of, samples):
     """Judged among all targets in both, so that a value that is clear by itself may be within the noise."""
-    corrected = cut = 0
+    corrected = cut = tested = 0
     for name, by in [("repeated", "a_model_max_length"), ("two_hosts", "a_host"), ("vit", "a_plugin")]:
         reader = page_of(name, f"compare?by={by}")
         for metric in model_of(samples, name)["metrics"]:
@@ -443,7 +476,12 @@ def test_what_all_pairs_say_is_as_sure_in_the_chart_as_in_the_table(page_of, sam
             )
             assert (f"30 of {pairs} pairs" in figure.inner_text()) == (int(pairs) > 30)
             cut += int(pairs) > 30
-    assert corrected > 0 and cut > 0
+            logs = [math.log(record["ratio"]) for record in records if not record.get("all")]
+            if 2 < int(pairs) <= 30 and statistics.stdev(logs) > 1e-5:
+                known = scipy.stats.ttest_1samp(logs, 0).pvalue
+                assert all_pairs[0]["p"] == pytest.approx(known, rel=1e-4)
+                tested += 1
+    assert corrected > 0 and cut > 0 and tested > 5
 
 
 def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):

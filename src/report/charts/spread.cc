@@ -20,7 +20,7 @@ constexpr char kSpreadSpec[] = R"json({
       }
     },
     {
-      "transform": [{"aggregate": [{"op": "min", "field": "middle", "as": "middle"}], "groupby": ["@x"]}],
+      "transform": [{"aggregate": [{"op": "min", "field": "middle", "as": "middle"}], "groupby": ["@x", "group"]}],
       "mark": {"type": "tick", "thickness": 2, "size": 34, "color": "var(--ink)"},
       "encoding": {"y": {"field": "middle", "type": "quantitative"}, "color": {"value": "var(--ink)"}}
     }
@@ -41,7 +41,7 @@ std::optional<Chart> BuildSpread(const ReportContent& content) {
   const std::string axis = FieldOf(*ColorAxis(content.results));
   return Chart{.view = "explore",
                .title = "A target by a coordinate",
-               .text = "Each point a configuration; the bar is the median of those in the filter.",
+               .text = "Each point a configuration; the bars are the medians of each machine and commit in the filter.",
                .choices = {{"y", "up", "metrics", FieldOf(content.metrics.front())},
                            {"x", "across", "axes", axis},
                            {"color", "colour", "axes", axis, true}},

@@ -26,7 +26,8 @@ function matchedPairs(report, rows, axis, a, b) {
   const valid = rows.filter((i) => report.state[i] === "valid");
   const firsts = Map.groupBy(valid.filter((i) => axis.codes[i] === from), place);
   const seconds = valid.filter((i) => axis.codes[i] === to);
-  return { pairs: seconds.flatMap((i) => (firsts.get(place(i)) ?? []).map((first) => [first, i])), together, rest };
+  const pairs = seconds.flatMap((i) => (firsts.get(place(i)) ?? []).map((first) => [first, i]));
+  return { pairs, together, rest, placeOf: placeOn(rest.filter(({ condition }) => !condition)) };
 }
 
 /** The estimates of a metric of those pairs that have both: {i, both}, i the second. */
@@ -38,10 +39,11 @@ function estimatesOf(metric, pairs) {
 const SURE = { title: "how sure", words: true };
 const EFFECT_HEADS = ["target", "second by first", "95 % interval", "pairs", SURE, "among all"];
 
-/** Each metric over all pairs, judged among all metrics. */
-const effectsOf = (report, pairs) => judge(report.metrics.flatMap((metric) => {
+/** Each metric over all pairs, those of one place as one, judged among all metrics. */
+const effectsOf = (report, { pairs, placeOf }) => judge(report.metrics.flatMap((metric) => {
   const known = estimatesOf(metric, pairs);
-  return known.length > 0 ? [{ metric, ...compare(known.map(({ both }) => both)) }] : [];
+  const places = [...Map.groupBy(known, ({ i }) => placeOf(i)).values()];
+  return places.length > 0 ? [{ metric, ...compare(places.map((some) => some.map(({ both }) => both))) }] : [];
 }));
 
 function effectRow({ metric, ratio: value, low, high, adjusted, strength, pairs }) {
@@ -52,15 +54,18 @@ function effectRow({ metric, ratio: value, low, high, adjusted, strength, pairs 
     probability(adjusted ?? null)];
 }
 
-/** What a reader must know before believing it. */
-function warnings(report, pairs) {
+/** What a reader must know before believing it; `places` is how many of the pairs are not each other's repeats. */
+function warnings(report, pairs, places = pairs.length) {
+  const groups = new Set(pairs.map(([, second]) => report.group[second])).size;
   const fewest = Math.min(...pairs.flat().map((i) => report.model.configurations.runs[i]));
   const starved = pairs.flat().filter((i) => report.starved.has(i)).length;
   const areFew = (n) => n < FEWEST_FOR_INTERVAL;
   const list = [
     areFew(fewest) && `Repeats are few: a side has ${count(fewest, "run")}. How much a further one would differ is `
       + `${fewest < 2 ? "not known" : "hardly known"}; assay explore --repeats 3 measures it.`,
-    areFew(pairs.length) && `${count(pairs.length, "matched pair")}: nothing shows that it is so elsewhere.`,
+    areFew(places) && `${count(places, "matched pair")}: nothing shows that it is so elsewhere.`,
+    groups > 1 && `Of ${groups} machines and commits together: pairs that differ in these alone count as one. Filter to `
+      + "see one.",
     starved > 0 && `${starved} of the configurations waited for processors.`,
   ].filter(Boolean);
   return list.length > 0 && h("ul.warnings", {}, list.map((text) => h("li", {}, text)));
@@ -71,7 +76,7 @@ function ratioData(report, { pairs, rest }, effect) {
   const known = estimatesOf(effect.metric, pairs);
   const others = report.axes.filter((axis) => !rest.includes(axis));
   const { label, common } = report.labelsAmong(known.map(({ i }) => i), others);
-  const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([both]) }))).slice(0, MOST_PAIRS);
+  const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([[both]]) }))).slice(0, MOST_PAIRS);
   const { metric, ...all } = effect;
   if (known.length > 1) shown.push({ ...all, i: -1, label: `all ${known.length}`, all: true });
   return {
@@ -138,13 +143,14 @@ function controls(report, axes, { by, options, a, b, metric }) {
 }
 
 /** All matched pairs of two values of an axis. */
-function matched(report, { pairs, together }, effects) {
+function matched(report, { pairs, together, placeOf }, effects) {
   if (pairs.length === 0) return h("p.empty", {}, "No two valid configurations differ in this alone.");
   const others = `Never varied apart from it, so that this is said of them together: `
     + `${together.map(({ label }) => label).join(", ")}.`;
-  return [h("p.lead", {}, `${count(pairs.length, "matched pair")}: the second by the first, geometric mean.`),
+  const places = new Set(pairs.map(([, second]) => placeOf(second))).size;
+  return [h("p.lead", {}, `${count(places, "matched pair")}: the second by the first, geometric mean.`),
     together.length > 0 && h("p.note", {}, others),
-    warnings(report, pairs), grid("By how much", EFFECT_HEADS, effects.map(effectRow))];
+    warnings(report, pairs, places), grid("By how much", EFFECT_HEADS, effects.map(effectRow))];
 }
 
 export function Compare({ page }) {
@@ -154,7 +160,7 @@ export function Compare({ page }) {
   const { by, axis, a, b, metric } = sides;
   const isPossible = a !== undefined && b !== undefined && a !== b;
   const found = isPossible && axis && matchedPairs(report, selection.rows, axis, a, b);
-  const effects = found ? effectsOf(report, found.pairs) : [];
+  const effects = found ? effectsOf(report, found) : [];
   const effect = effects.find((one) => one.metric === metric);
   const result = !isPossible ? h("p.empty", {}, "There are no two sides to compare.")
     : by === "run" ? h(TwoRuns, { page, a, b }) : matched(report, found, effects);
