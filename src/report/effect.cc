@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <ranges>
+#include <set>
 
 #include "base/text.h"
 #include "measure/significance.h"
@@ -135,28 +136,43 @@ std::optional<Effect> EffectAmong(const std::vector<MatchedPair>& pairs, const E
   return EffectOf(pairs, [&](const Configuration& side) -> const auto& { return estimates.Of(side, metric); });
 }
 
-/// Compares the throughput at values of properties, and counts how often there was something to compare.
+/// Pairs whatever their direction and order: what always changes together has the same ones, and so has a comparison
+/// the other way round.
+using PairSet = std::set<std::pair<size_t, size_t>>;
+
+PairSet PairSetOf(const std::vector<MatchedPair>& pairs) {
+  PairSet set;
+  for (const MatchedPair& pair : pairs) {
+    set.insert(std::minmax(pair.from->index, pair.to->index));
+  }
+  return set;
+}
+
+/// Compares the throughput at values of properties, and counts how many comparisons there were.
 class Comparer {
  public:
   Comparer(const ResultSet& results, const Estimates& estimates, const Metric& throughput)
       : results_(results), estimates_(estimates), throughput_(throughput) {}
 
   const ResultSet& results() const { return results_; }
-  size_t comparisons() const { return comparisons_; }
+  size_t comparisons() const { return compared_.size(); }
 
   std::optional<Compared> operator()(const std::string& property, const Value& from, const Value& to) {
     Comparison comparison = Compare(results_, property, from, to);
     std::vector<MatchedPair> pairs = MatchedPairs(results_, comparison);
     const std::optional<Effect> effect = EffectAmong(pairs, estimates_, throughput_);
-    comparisons_ += effect ? 1 : 0;
-    return effect ? std::optional<Compared>({std::move(comparison), std::move(pairs), *effect}) : std::nullopt;
+    if (!effect) {
+      return std::nullopt;
+    }
+    compared_.insert(PairSetOf(pairs));
+    return Compared{std::move(comparison), std::move(pairs), *effect};
   }
 
  private:
   const ResultSet& results_;
   const Estimates& estimates_;
   const Metric& throughput_;
-  size_t comparisons_ = 0;
+  std::set<PairSet> compared_;
 };
 
 /// Out of memory at one end leaves the next value to compare.
@@ -349,11 +365,6 @@ std::vector<const Axis*> AxesOutside(const ResultSet& results, const Comparison&
   return rest;
 }
 
-bool SamePairs(const std::vector<MatchedPair>& a, const std::vector<MatchedPair>& b) {
-  return std::ranges::equal(
-      a, b, [](const MatchedPair& x, const MatchedPair& y) { return x.from == y.from && x.to == y.to; });
-}
-
 }  // namespace
 
 Comparison Compare(const ResultSet& results, const std::string& property, const Value& from, const Value& to) {
@@ -414,13 +425,12 @@ Effects FindEffects(const ResultSet& results, const std::vector<Metric>& metrics
     return effects;
   }
   Comparer compare(results, estimates, *throughput);
-  std::vector<std::vector<MatchedPair>> told;  // of properties that change together each has the same pairs
+  std::set<PairSet> told;
   for (const std::string& property : InOrderOfInterest(results)) {
     std::vector<Finding>& findings = effects.groups.emplace_back();
     for (const Compared& compared : CompareValues(compare, property)) {
-      if (std::ranges::none_of(told, [&](const auto& pairs) { return SamePairs(pairs, compared.pairs); })) {
+      if (told.insert(PairSetOf(compared.pairs)).second) {
         findings.push_back(FindingOf(results.declared(), compared, metrics, estimates));
-        told.push_back(compared.pairs);
       }
     }
   }

@@ -264,6 +264,22 @@ TEST(FindingsTest, WhatAlwaysChangesTogetherIsSaidTogetherAndOnce) {
   EXPECT_THAT(headlines, Not(Contains(StartsWith("Against ranks"))));
 }
 
+// The hosts are compared by name, the commits by age: here the one is the other the wrong way round.
+TEST(FindingsTest, AComparisonTheOtherWayRoundIsToldAndCountedOnce) {
+  std::vector<Measurement> measurements = {OnHost(RunOf("full", 1, 100, 1), "workbench"),
+                                           OnHost(RunOf("full", 1, 80, 1), "laptop")};
+  measurements[0].provenance["commit"] = "ffff";
+  measurements[0].measured_at = "2026-01-01T00:00:00Z";
+  measurements[1].provenance["commit"] = "bbbb";
+  measurements[1].measured_at = "2026-01-02T00:00:00Z";
+  const std::vector<std::string> headlines = HeadlinesOf(measurements);
+  EXPECT_THAT(headlines, Contains(StartsWith("Against commit ffff with host workbench")));
+  EXPECT_THAT(headlines, Not(Contains(StartsWith("Against host"))));
+  const ResultSet results(measurements);
+  const std::vector<Metric> metrics = ResolveMetrics(results);
+  EXPECT_EQ(FindEffects(results, metrics, Estimates(results, metrics)).comparisons, 1);
+}
+
 TEST(FindingsTest, OutOfMemoryAtOneEndLeavesTheRestOfTheNumber) {
   std::vector<Measurement> measurements;
   for (const char* method : {"full", "lora"}) {
