@@ -2,33 +2,54 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <set>
 
 namespace assay::report {
 
+namespace {
+
+using Points = std::vector<std::pair<double, double>>;
+
+/// The lowest, the highest and the first hole of a stretch, in their order.
+void KeepOf(std::span<const Points::value_type> stretch, Points& kept) {
+  std::optional<size_t> low;
+  std::optional<size_t> high;
+  std::optional<size_t> hole;
+  for (size_t i = 0; i < stretch.size(); ++i) {
+    const double y = stretch[i].second;
+    if (std::isnan(y)) {
+      hole = hole.value_or(i);
+    } else {
+      low = !low || y < stretch[*low].second ? i : low;
+      high = !high || y > stretch[*high].second ? i : high;
+    }
+  }
+  for (const std::optional<size_t>& place : std::set{low, high, hole}) {
+    if (place) {
+      kept.push_back(stretch[*place]);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<std::pair<double, double>> Thin(std::span<const double> x, std::span<const double> y, size_t max_points) {
-  std::vector<std::pair<double, double>> points;
+  Points points;
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
-    if (std::isfinite(x[i]) && std::isfinite(y[i])) {
-      points.emplace_back(x[i], y[i]);
+    if (std::isfinite(x[i])) {
+      points.emplace_back(x[i], std::isfinite(y[i]) ? y[i] : std::nan(""));
     }
   }
   if (points.size() <= max_points) {
     return points;
   }
   const size_t buckets = std::max<size_t>(max_points / 2, 1);
-  std::vector<std::pair<double, double>> kept;
+  Points kept;
   for (size_t bucket = 0; bucket < buckets; ++bucket) {
-    const auto begin = points.begin() + static_cast<std::ptrdiff_t>(points.size() * bucket / buckets);
-    const auto end = points.begin() + static_cast<std::ptrdiff_t>(points.size() * (bucket + 1) / buckets);
-    auto [low, high] =
-        std::minmax_element(begin, end, [](const auto& a, const auto& b) { return a.second < b.second; });
-    if (high < low) {
-      std::swap(low, high);
-    }
-    kept.push_back(*low);
-    if (high != low) {
-      kept.push_back(*high);
-    }
+    const size_t begin = points.size() * bucket / buckets;
+    const size_t end = points.size() * (bucket + 1) / buckets;
+    KeepOf(std::span(points).subspan(begin, end - begin), kept);
   }
   return kept;
 }

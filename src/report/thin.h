@@ -9,7 +9,8 @@
 namespace assay::report {
 
 /// Points (x[i], y[i]) with x ascending, at most about `max_points` of them: of each stretch the lowest and the highest
-/// stay, so that no peak is lost. Points that are not finite are dropped; the shorter of x and y counts.
+/// stay, so that no peak is lost. Where y is not finite it is not a number here, so that nothing is drawn across such a
+/// hole; of each stretch the first stays too. Points whose x is not finite are dropped; the shorter of x and y counts.
 std::vector<std::pair<double, double>> Thin(std::span<const double> x, std::span<const double> y, size_t max_points);
 
 /// Mean over a centred window of `window` values, shorter at the ends. Values that are not

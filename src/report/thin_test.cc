@@ -24,10 +24,29 @@ TEST(ThinTest, KeepsTheOrderAndEveryPeak) {
   EXPECT_THAT(points, ::testing::Contains(std::pair(7777.0, -99.0)));
 }
 
-TEST(ThinTest, ShortCurvesStayAndHolesGo) {
+TEST(ThinTest, ShortCurvesStayWithTheirHoles) {
   const std::vector<double> x = {0, 1, 2};
-  EXPECT_EQ(Thin(x, std::vector<double>{5, std::nan(""), 7}, 100).size(), 2u);
+  EXPECT_THAT(
+      Thin(x, std::vector<double>{5, INFINITY, 7}, 100),
+      ::testing::ElementsAre(::testing::Pair(0, 5), ::testing::Pair(1, ::testing::IsNan()), ::testing::Pair(2, 7)));
+  EXPECT_THAT(Thin(std::vector<double>{0, std::nan(""), 2}, x, 100), ::testing::SizeIs(2));
   EXPECT_TRUE(Thin({}, {}, 10).empty());
+}
+
+TEST(ThinTest, AHoleOfALongCurveStays) {
+  std::vector<double> x(1000);
+  std::vector<double> y(1000, 1);
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = static_cast<double>(i);
+    y[i] = i >= 300 && i < 500 ? std::nan("") : 1;
+  }
+  y[299] = 5;
+  const auto points = Thin(x, y, 100);
+  EXPECT_LE(points.size(), 101u);
+  EXPECT_TRUE(std::ranges::is_sorted(points, {}, &std::pair<double, double>::first));
+  EXPECT_THAT(points, ::testing::Contains(std::pair(299.0, 5.0)));
+  const auto holes = std::ranges::count_if(points, [](const auto& point) { return std::isnan(point.second); });
+  EXPECT_EQ(holes, 10);
 }
 
 TEST(RunningMeanTest, IsCentredAndShorterAtTheEnds) {

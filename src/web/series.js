@@ -36,8 +36,18 @@ export const axis = (label) => ({
   grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },
 });
 
-/** Columns of curves [{label, x, y}] over one axis. */
-export const aligned = (curves) => uPlot.join(curves.map(({ x, y }) => [x, y]));
+const EXPAND_HOLES = 2;
+
+/** Columns of curves [{label, x, y}] over one axis: null where a curve has a hole, undefined where only others have x. */
+export const aligned = (curves) => uPlot.join(curves.map(({ x, y }) => [x, y]), curves.map(() => [0, EXPAND_HOLES]));
+
+/** Places of values between two holes: no line shows them. */
+function lonely({ data }, curve) {
+  const y = data[curve];
+  const known = [...y.keys()].filter((i) => y[i] !== undefined);
+  const isHole = (i) => (y[i] ?? null) === null;
+  return known.filter((i, at) => !isHole(i) && isHole(known[at - 1]) && isHole(known[at + 1]));
+}
 
 /** A figure of `curves`, `data` their columns; all figures over the same share their cursor. */
 export function SeriesFigure({ title, text, unit, over, curves, data, zero = true }) {
@@ -51,8 +61,8 @@ export function SeriesFigure({ title, text, unit, over, curves, data, zero = tru
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },
       { ...axis(unit), size: 62, values: (view, values) => values.map(readable) }],
     series: [{ label: over, value: shown }, ...curves.map(({ label }, i) => ({
-      label: isAlone ? title : label, stroke: color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: true,
-      points: { show: false }, value: shown,
+      label: isAlone ? title : label, stroke: color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: false,
+      points: { show: false, filter: lonely }, value: shown,
     }))],
   };
   return figure("figure.chart.series", {}, title, text, h(Plot, { options, data }));

@@ -258,6 +258,35 @@ def test_a_crowd_over_many_words_is_drawn_at_each_of_them_with_its_ends(samples,
     }
 
 
+COLUMNS_DRAWN = """(canvas) => {
+  const [red, green, blue] = getComputedStyle(document.documentElement).getPropertyValue("--c0").trim().slice(1)
+    .match(/../g).map((part) => parseInt(part, 16));
+  const { width, height } = canvas;
+  const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+  const isDrawn = (at) => data[at + 3] > 200
+    && Math.abs(data[at] - red) + Math.abs(data[at + 1] - green) + Math.abs(data[at + 2] - blue) < 30;
+  const columns = Array.from({ length: width }, (_, x) => x);
+  return [width, columns.filter((x) => Array.from({ length: height }, (_, y) => y)
+    .some((y) => isDrawn(4 * (y * width + x))))];
+}"""
+
+
+def test_no_line_goes_across_steps_without_a_loss(samples, read, tmp_path):
+    row = json.loads((samples / "demo.jsonl").read_text().splitlines()[0])
+    row["series"] = {"loss": [2] * 6 + [None] * 8 + [2] * 6}
+    (tmp_path / "row.jsonl").write_text(json.dumps(row) + "\n")
+    fill(tmp_path / "holes.db", tmp_path / "row.jsonl")
+    page = tmp_path / "holes.html"
+    asked = ["--experiment", row["experiment"], "--store", tmp_path / "holes.db", "-o", page]
+    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    reader = read(page.as_uri() + "#run")
+    figure = reader.page.locator("figure.series").filter(has_text="8 of 20 have no value")
+    assert "thinned" not in figure.inner_text()
+    width, drawn = figure.locator("canvas").evaluate(COLUMNS_DRAWN)
+    gaps = [right - left for left, right in zip(drawn, drawn[1:]) if right - left > 2]
+    assert len(gaps) == 1 and 0.3 < gaps[0] / width < 0.5
+
+
 def test_rows_of_panels_are_filled_evenly(page_of):
     reader = page_of("vit", "scaling?f.a_precision=bf16", width=1180)
     panels = reader.page.locator("#speedup .role-title-text text", has_text="batch size").count()

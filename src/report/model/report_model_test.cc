@@ -173,6 +173,16 @@ TEST(ReportModelTest, ALongSeriesKeepsItsExtremes) {
   EXPECT_EQ(series.at("x")[static_cast<size_t>(peak - series.at("y").begin())], 12346);
 }
 
+TEST(ReportModelTest, StepsWithoutALossAreAHole) {
+  Measurement run = MakeValid({.steps = 4});
+  run.series["loss"] = {3, std::nan(""), 2, 1};
+  const json series = ModelOf({run}).at("runs").at("series").at(run.uid).at("loss");
+  EXPECT_EQ(series.at("x"), json({1, 2, 3, 4}));
+  EXPECT_EQ(series.at("y"), json({3, nullptr, 2, 1}));
+  EXPECT_EQ(series.at("of"), 3);
+  EXPECT_EQ(series.at("missing"), 1);
+}
+
 TEST(ReportModelTest, TheRunsOfAFrontAreToldFirstWhereNotAllAre) {
   const std::vector<Measurement> measurements = DemoSpace();
   const json model = ModelOf(measurements, {}, 0, {.run_values = 60, .series_points = 100});

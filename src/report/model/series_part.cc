@@ -62,7 +62,9 @@ json SeriesJson(const Measurement& run, std::string_view name, size_t most_point
     series["x"].push_back(Rounded(at));
     series["y"].push_back(Rounded(value));
   }
-  series["of"] = y.size();
+  const auto finite = std::ranges::count_if(y, [](double value) { return std::isfinite(value); });
+  series["of"] = finite;
+  series["missing"] = std::ssize(y) - finite;
   return series;
 }
 

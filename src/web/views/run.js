@@ -1,5 +1,6 @@
 // One run: what its ranks did when, its loss, what it used of the machine, where its memory went, all its values.
 
+import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
 import { h, pairs, select } from "../dom.js";
@@ -19,8 +20,10 @@ const figuresOf = (series, figures) => figures.flatMap(({ id, scale, text, ...fi
   if (drawn.length === 0) return [];
   const scaled = (value) => (value === null ? null : value / scale);
   const curves = drawn.map(({ label, x, y }) => ({ label, x, y: y.map(scaled) }));
-  const isThinned = drawn.some(({ of, x }) => of > x.length);
-  const told = joined([text, isThinned && "thinned; extremes are kept"]);
+  const isThinned = drawn.some(({ of, y }) => of > y.filter((value) => value !== null).length);
+  const missing = sum(drawn, (one) => one.missing);
+  const told = joined([text, isThinned && "thinned; extremes are kept",
+    missing > 0 && `${missing} of ${missing + sum(drawn, ({ of }) => of)} have no value`]);
   return [{ ...figure, text: told, curves, data: aligned(curves) }];
 });
 
