@@ -1,3 +1,4 @@
+import json
 import os
 import pathlib
 import subprocess
@@ -57,6 +58,10 @@ def samples(tmp_path_factory):
     folder = tmp_path_factory.mktemp("samples")
     subprocess.run([BIN_DIR / "report_samples", folder], check=True)
     return folder
+
+
+def model_of(samples, name):
+    return json.loads((samples / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture
@@ -160,3 +165,11 @@ def read(browser, request):
     for context in contexts:
         context.close()
     assert [message for reader in readers for message in reader.messages] == []
+
+
+@pytest.fixture
+def page_of(read, samples):
+    def opened(name, address="", **options):
+        return read((samples / f"{name}.html").as_uri() + (f"#{address}" if address else ""), **options)
+
+    return opened

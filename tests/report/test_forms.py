@@ -12,14 +12,11 @@ import jsonschema
 import pyarrow.parquet
 import pytest
 import scipy.stats
+from conftest import model_of
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN_DIR = pathlib.Path(os.environ.get("ASSAY_BIN_DIR", "build/release/bin"))
 SAMPLES = ["demo", "mixed", "many", "one", "none", "none_valid", "long_names", "repeated", "two_hosts"]
-
-
-def model_of(samples, name):
-    return json.loads((samples / f"{name}.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
