@@ -15,9 +15,10 @@ const GONE = "The server does not answer: what is shown is what it said last. If
 /** Keeps a page up to date with the store, and says in `host` how that is. */
 export class Follower {
   constructor(source, page) {
-    // What the server tells by itself is `told`, `problem` what it said instead of the last answer.
-    const nothing = { told: "", problem: "", isConnected: true, isAnswered: true, live: { operations: [] } };
-    Object.assign(this, { source, page, subjects: [], ...nothing });
+    // What the server tells by itself is `told`, `problem` what it said instead of the last answer, and `undrawn` why
+    // the page could not show that answer.
+    const nothing = { told: "", problem: "", undrawn: "", live: { operations: [] } };
+    Object.assign(this, { source, page, subjects: [], isConnected: true, isAnswered: true, ...nothing });
     this.host = Object.assign(document.createElement("div"), { className: "live" });
     state.listen(() => this.subject !== this.asked && this.refresh());
   }
@@ -75,14 +76,16 @@ export class Follower {
     this.tell();
   }
 
-  /** What cannot be drawn is said, and is not tried again. */
+  /** What cannot be drawn is said until another model is drawn, and is not tried again. */
   draw(model, text) {
     if (model === this.shown) return;
     this.shown = model;
+    this.undrawn = "";
     try {
       this.page.adopt(model, text);
     } catch (error) {
-      this.problem = `What is new in the store cannot be shown (${error.message}).`;
+      this.undrawn = `What is new in the store cannot be shown (${error.message}).`;
+      if (!this.page.report) this.page.adopt(null, "There is nothing to show.");
     }
   }
 
@@ -96,15 +99,16 @@ export class Follower {
   }
 
   notice() {
-    const text = this.isThere ? this.told || this.problem : GONE;
+    const text = this.isThere ? this.told || this.problem || this.undrawn : GONE;
     return h("p.notice", { role: "alert", hidden: !text }, text);
   }
 
   status() {
     const isWaiting = this.told || this.problem;
+    const isLive = this.isThere && !isWaiting && !this.undrawn;
     const text = !this.isThere ? "not connected" : isWaiting ? "waiting for the store"
-      : `live, as of ${this.updated?.toTimeString().slice(0, 8) ?? ""}`;
-    return h(`p.status.${this.isThere && !isWaiting ? "on" : "off"}`, { role: "status" }, text);
+      : isLive ? `live, as of ${this.updated?.toTimeString().slice(0, 8) ?? ""}` : "not up to date";
+    return h(`p.status.${isLive ? "on" : "off"}`, { role: "status" }, text);
   }
 
   choice() {

@@ -392,20 +392,42 @@ def test_an_answer_that_comes_late_hides_no_problem(serve, read, samples):
     forgive(reader, "503")
 
 
+def broken(route):
+    """A model that cannot be drawn, of which nothing is new afterwards."""
+    answer = route.fetch().json()
+    if "parts" in answer:
+        answer["parts"] |= {"charts": None, "title": "broken"}
+    route.fulfill(json=answer)
+
+
+def come_back(reader):
+    """To the tab, which asks for what is new."""
+    see(reader.page, False)
+    with reader.page.expect_response(re.compile("/subjects/[^/]+/model")):
+        see(reader.page, True)
+    reader.settle()
+
+
 def test_a_model_that_cannot_be_drawn_is_a_notice_above_the_one_before(serve, read, samples):
     served = serve("one")
     reader = read(served.link)
-
-    def broken(route):
-        answer = route.fetch().json()
-        route.fulfill(json=answer | {"parts": answer["parts"] | {"charts": None, "title": "broken"}})
-
     reader.page.route("**/api/v1/subjects/*/model/**", broken)
     fill(served.store, samples / "demo.jsonl")
     notice(reader).get_by_text("cannot be shown").wait_for()
     assert "1 valid" in reader.text(".states") and reader.page.get_by_role("heading", level=1).inner_text() != "broken"
     reader.go("explore")
     assert reader.rows() == 1
+    come_back(reader)
+    assert notice(reader).get_by_text("cannot be shown").is_visible()
+    assert reader.page.get_by_role("status").get_by_text("live").count() == 0
+
+
+def test_a_first_model_that_cannot_be_drawn_is_a_notice_above_no_page(serve, read):
+    served = serve("one")
+    reader = read(served.link, before=lambda page: page.route("**/api/v1/subjects/*/model**", broken))
+    come_back(reader)
+    assert notice(reader).get_by_text("cannot be shown").is_visible()
+    assert "is being read" not in reader.text() and reader.page.locator("nav").count() == 0
 
 
 def test_a_key_that_another_page_puts_into_the_address_takes_the_place_of_none(serve, read):
