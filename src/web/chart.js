@@ -80,6 +80,7 @@ export class Chart extends Component {
     mounted.delete(this.element);
     sight.unobserve(this.element);
     this.view?.finalize();
+    this.view = null;
     this.resizer.disconnect();
   }
 

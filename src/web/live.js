@@ -23,9 +23,10 @@ export class Follower {
     state.listen(() => this.subject !== this.asked && this.refresh());
   }
 
+  /** What the address names, or else what was shown before, however new others are. */
   get subject() {
-    const asked = state.get("subject");
-    return this.subjects.some(({ id }) => id === asked) ? asked : this.subjects[0]?.id;
+    const isThere = (id) => this.subjects.some((one) => one.id === id);
+    return [state.get("subject"), this.asked].find(isThere) ?? this.subjects[0]?.id;
   }
 
   async start() {
@@ -63,6 +64,8 @@ export class Follower {
     try {
       this.subjects = await this.source.subjects();
       this.asked = this.subject;
+      // A link shows the same when others have become newer.
+      if (this.subjects.length > 1) state.set({ subject: this.asked });
       const model = this.subject ? await this.source.model(this.subject) : null;
       Object.assign(this, { problem: "", isAnswered: true, updated: new Date() });
       this.draw(model, "Nothing has been measured yet.");

@@ -15,7 +15,7 @@ import { Compare } from "./views/compare.js";
 import { Explore } from "./views/explore.js";
 import { Overview } from "./views/overview.js";
 import { Predicted } from "./views/predicted.js";
-import { Run } from "./views/run.js";
+import { nameRun, Run } from "./views/run.js";
 import { Scaling } from "./views/scaling.js";
 
 const VIEWS = [["overview", "Overview", Overview], ["explore", "Explore", Explore], ["scaling", "Scaling", Scaling],
@@ -78,6 +78,7 @@ class Page {
   /** What the address says now. A view that was seen stays as it was left. */
   draw() {
     if (!this.report) return;
+    if (state.view === "run") nameRun(this.report);
     this.filter = filterOf(this.report);
     this.selection = select(this.report, this.filter);
     const [name, , View] = VIEWS.find(([view]) => view === state.view) ?? VIEWS[0];

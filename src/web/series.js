@@ -15,13 +15,15 @@ export const color = (name) => getComputedStyle(document.documentElement).getPro
 export function Plot({ options, data, chart = useRef() }) {
   const host = useRef();
   useEffect(() => {
+    // Of what was taken away the width is none, before the effect is.
+    const element = host.current;
     const observer = new ResizeObserver(() => {
-      const width = host.current.clientWidth;
+      const width = element.clientWidth;
       if (width <= 0) return;
       if (chart.current) chart.current.setSize({ width, height: options.height });
-      else chart.current = new uPlot({ ...options, width }, data, host.current);
+      else chart.current = new uPlot({ ...options, width }, data, element);
     });
-    observer.observe(host.current);
+    observer.observe(element);
     return () => {
       observer.disconnect();
       chart.current?.destroy();

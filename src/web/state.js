@@ -32,9 +32,9 @@ export const state = {
     read();
   },
 
-  /** Picks a run, or lets go of it. */
+  /** Picks a run, or lets go of it. What was picked last is what is read of runs. */
   pick(uid) {
-    this.set({ pick: this.get("pick") === uid ? "" : uid });
+    this.set({ pick: this.get("pick") === uid ? "" : uid, run: "" });
   },
 
   /** The address of another view, for links. */

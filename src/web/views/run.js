@@ -90,13 +90,19 @@ function nearby(options, uid) {
   return options.slice(from, from + MOST_OPTIONS);
 }
 
-export function Run({ page }) {
-  const { report } = page;
-  const options = report.runOptions();
+/** The run that the address names, by itself or as what is picked. */
+const named = (report) => [state.get("run"), state.get("pick")].find((uid) => report.configurationOf(uid) >= 0);
+
+/** Where the address names no run, it names the best: another may be that while it is read, or when a link is opened. */
+export function nameRun(report) {
+  if (named(report) || report.count === 0) return;
   const best = report.model.findings.list.find(({ configurations }) => configurations.length)?.configurations[0] ?? 0;
-  const [asked, picked] = [state.get("run"), report.configurationOf(state.get("pick"))];
-  const uid = report.configurationOf(asked) >= 0 ? asked
-    : options.length > 0 && report.uid(picked >= 0 ? picked : best);
+  state.set({ run: report.uid(best) });
+}
+
+export function Run({ page }) {
+  const options = page.report.runOptions();
+  const uid = named(page.report);
   const { uids: [shown], details: [details] } = useDetails(page, uid ? [uid] : []);
   if (!uid) return h("div.view", {}, h("p.empty", {}, "Nothing has been measured yet."));
   return h("div.view", {}, h("div.tools", {}, select("run", nearby(options, uid), uid, (run) => state.set({ run }))),
