@@ -47,17 +47,28 @@ function panelsOf(report, names, rows) {
 const panelNote = (count, most) => (count > most ? `${most} of ${count} panels: filter to see others.` : "");
 const commonNote = (common) => (common ? `All of them: ${common}.` : "");
 
-/** The rows of the first panels of a chart, and what makes records of them. */
-function withPanels(report, chart, rows) {
-  const { count, place, label } = panelsOf(report, chart.panels ?? [], rows);
-  const recordOf = (i, more) => ({ ...report.record(i), ...more, panel: label(i), panel_order: place(i) });
+/** What differs in `x` alone is one series. */
+const seriesOver = (report, x) => placeOn(report.axes.filter((axis) => axis !== x));
+
+/** The axes of a chart's panels; where a reader chose another x, that of the chart makes panels in its place. */
+function panelNames(report, { panels, choices }, x) {
+  const own = report.columns.get(choices.find(({ name }) => name === "x").chosen);
+  return [...panels, own.name].filter((name) => name !== x.name);
+}
+
+/** The rows of the first panels of a chart over `x`, and what makes records of them. */
+function withPanels(report, chart, rows, x) {
+  const { count, place, label } = panelsOf(report, panelNames(report, chart, x), rows);
+  const series = seriesOver(report, x);
+  const recordOf = (i, more) =>
+    ({ ...report.record(i), ...more, series: series(i), panel: label(i), panel_order: place(i) });
   const kept = rows.filter((i) => place(i) < MOST_PANELS);
   return { kept, recordOf, told: { panels: count, note: panelNote(count, MOST_PANELS) } };
 }
 
 function configurations({ report, rows, chart, chosen: { x, y, color } }) {
   if (chart.panels) {
-    const { kept, recordOf, told } = withPanels(report, chart, rows);
+    const { kept, recordOf, told } = withPanels(report, chart, rows, x);
     return { records: kept.map((i) => recordOf(i, { slot: color ? color.codes[i] % 8 : 0 })), ...told };
   }
   const front = x?.estimate && y?.estimate ? frontOf(report, rows, x, y) : new Set();
@@ -120,7 +131,7 @@ function cells({ report, rows, chosen: { row, column, value }, isAll }) {
 
 /** Both ends of each line, from no batch at all to its largest, with the coordinates of its points. */
 function lines({ report, rows, chart, chosen: { x } }) {
-  const { kept, recordOf, told } = withPanels(report, chart, rows.filter((i) => report.state[i] === "valid"));
+  const { kept, recordOf, told } = withPanels(report, chart, rows.filter((i) => report.state[i] === "valid"), x);
   const shown = new Set(kept);
   const ends = report.model.lines.list.flatMap((line, number) => {
     const first = line.configurations.find((i) => shown.has(i));
@@ -134,11 +145,12 @@ function lines({ report, rows, chart, chosen: { x } }) {
 
 /** Each configuration against the one of its series with the fewest ranks. */
 function speedups({ report, rows, chart, chosen: { x, y } }) {
-  const seriesOf = placeOn(report.axes.filter((axis) => axis !== x));
+  const seriesOf = seriesOver(report, x);
   const valued = rows.filter((i) => y.value(i) > 0 && x.value(i) > 0);
   const series = Map.groupBy(valued, seriesOf);
   const baseOf = (i) => least(series.get(seriesOf(i)), x.value);
-  const { kept, recordOf, told } = withPanels(report, chart, valued.filter((i) => series.get(seriesOf(i)).length > 1));
+  const grown = valued.filter((i) => series.get(seriesOf(i)).length > 1);
+  const { kept, recordOf, told } = withPanels(report, chart, grown, x);
   const fewest = min(kept, x.value);
   const records = kept.map((i) => {
     const base = baseOf(i);
@@ -148,7 +160,7 @@ function speedups({ report, rows, chart, chosen: { x, y } }) {
       : compare([[[y.estimate(base), y.estimate(i)]]]);
     const efficiency = (speedup) => (speedup === null ? null : (100 * speedup) / more);
     return recordOf(i, {
-      series: seriesOf(i), speedup: ratio, speedup_low: low, speedup_high: high,
+      speedup: ratio, speedup_low: low, speedup_high: high,
       efficiency: efficiency(ratio), efficiency_low: efficiency(low), efficiency_high: efficiency(high),
       ideal_speedup: x.value(base) === fewest ? more : null, ideal_efficiency: 100,
     });

@@ -273,6 +273,25 @@ def test_no_line_goes_across_steps_without_a_loss(samples, read, tmp_path):
     assert len(gaps) == 1 and 0.3 < gaps[0] / width < 0.5
 
 
+@pytest.mark.parametrize("chosen", ["", "color=-", "color=a_number_ranks", "x=a_number_ranks"])
+def test_a_line_is_one_series_whatever_is_chosen(page_of, chosen):
+    reader = page_of("vit", f"scaling?throughput_by_batch.{chosen}" if chosen else "scaling")
+    chart = reader.page.locator("#throughput_by_batch")
+    chart.scroll_into_view_if_needed()
+    reader.settle()
+    with reader.page.expect_download() as download:
+        chart.locator("button.save").click()
+    records = [one for one in json.load(open(download.value.path()))["data"]["values"] if one["state"] == "valid"]
+    x = "a_number_ranks" if chosen.startswith("x=") else "a_batch_size"
+    axes = [field for field in records[0] if field.startswith("a_") and field != x]
+    lines = {}
+    for record in records:
+        lines.setdefault((record["panel"], *(record[field] for field in axes)), []).append(record[x])
+    assert all(len(set(places)) == len(places) for places in lines.values())
+    assert max(map(len, lines.values())) > 2
+    assert chart.locator(".mark-line path").count() == len(lines)
+
+
 def test_rows_of_panels_are_filled_evenly(page_of):
     reader = page_of("vit", "scaling?f.a_precision=bf16", width=1180)
     panels = reader.page.locator("#speedup .role-title-text text", has_text="batch size").count()

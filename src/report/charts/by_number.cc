@@ -44,7 +44,7 @@ constexpr char kByNumberSpec[] = R"json({
       "y": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": true}},
       "color": {"field": "@color", "type": "nominal", "title": "@color.title"},
       "strokeDash": {"field": "@shape", "type": "nominal", "title": "@shape.title"},
-      "detail": {"field": "group"}
+      "detail": {"field": "series"}
     }
   }
 })json";
