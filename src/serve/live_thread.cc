@@ -1,6 +1,7 @@
 #include "serve/live_thread.h"
 
 #include <chrono>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -68,13 +69,21 @@ void LiveThread::Stop() {
   wake_.notify_all();
 }
 
-Status LiveThread::Look() {
+Status LiveThread::Read() {
   if (!store_) {
     ASSAY_ASSIGN_OR_RETURN(store_, open_());
   }
   ASSAY_RETURN_IF_ERROR(store_->CheckSame());
   ASSAY_ASSIGN_OR_RETURN(rows_, store_->ListProgress());
   return Status::Ok();
+}
+
+Status LiveThread::Look() {
+  try {
+    return Read();
+  } catch (const std::exception& error) {
+    return Status::Internal(error.what());
+  }
 }
 
 void LiveThread::Run() {

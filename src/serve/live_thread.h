@@ -47,7 +47,8 @@ class LiveThread {
 
  private:
   void Run();
-  Status Look();
+  Status Look();  ///< a problem of the store is what reading throws too: it does not end the thread
+  Status Read();
 
   const StoreOpener open_;
   EventHub& hub_;
