@@ -292,6 +292,25 @@ def test_a_line_is_one_series_whatever_is_chosen(page_of, chosen):
     assert chart.locator(".mark-line path").count() == len(lines)
 
 
+def test_lines_over_ranks_tell_their_series_apart_and_are_of_the_throughput(page_of, samples):
+    charts = {chart["id"]: chart for chart in model_of(samples, "vit")["charts"]}
+    reader = page_of("vit", "scaling?speedup.y=m_step_time")
+    reader.see_all()
+    for name in ["speedup", "efficiency"]:
+        chosen = {choice["name"]: choice["chosen"] for choice in charts[name]["choices"]}
+        chart = reader.page.locator(f"#{name}")
+        with reader.page.expect_download() as download:
+            chart.locator("button.save").click()
+        looks = {}
+        for record in json.load(open(download.value.path()))["data"]["values"]:
+            look = (record["panel"], record[chosen["color"]], record[chosen["shape"]])
+            looks.setdefault(look, set()).add(record["series"])
+        assert {len(series) for series in looks.values()} == {1}
+        dashes = {path.get_attribute("stroke-dasharray") for path in chart.locator(".mark-line path").all()}
+        assert len(dashes) == 3, "of two precisions and of the ideal"
+        assert chosen["y"] == "m_throughput" and chart.locator(".choices").get_by_text("of", exact=True).count() == 0
+
+
 def test_rows_of_panels_are_filled_evenly(page_of):
     reader = page_of("vit", "scaling?f.a_precision=bf16", width=1180)
     panels = reader.page.locator("#speedup .role-title-text text", has_text="batch size").count()

@@ -17,7 +17,13 @@ constexpr char kSpeedupSpec[] = R"json({
         "mark": {"type": "line", "color": "var(--rule)", "strokeDash": [5, 4]},
         "encoding": {"y": {"field": "ideal_#"}, "color": {"value": "var(--rule)"}}
       },
-      {"mark": {"type": "line", "opacity": 0.8}, "encoding": {"detail": {"field": "series"}}},
+      {
+        "mark": {"type": "line", "opacity": 0.8},
+        "encoding": {
+          "detail": {"field": "series"},
+          "strokeDash": {"field": "@shape", "type": "nominal", "title": "@shape.title"}
+        }
+      },
       {
         "transform": [{"filter": "isValid(datum['#_low'])"}],
         "mark": {"type": "rule", "opacity": 0.5},
@@ -25,7 +31,10 @@ constexpr char kSpeedupSpec[] = R"json({
       },
       {
         "mark": {"type": "point", "filled": true},
-        "encoding": {"size": {"condition": {"test": "datum.i === picked", "value": 160}, "value": 40}}
+        "encoding": {
+          "size": {"condition": {"test": "datum.i === picked", "value": 160}, "value": 40},
+          "shape": {"field": "@shape", "type": "nominal", "title": "@shape.title"}
+        }
       }
     ],
     "encoding": {
@@ -61,16 +70,16 @@ std::optional<Chart> BuildOverRanks(const ReportContent& content, std::string_vi
     return std::nullopt;
   }
   const Arrangement series = Arrange(content.results, ranks->property);
-  std::vector<std::string> panels = series.panels;
   const std::string spec = Replaced(Replaced(kSpeedupSpec, "##", axis_title), "#", field);
   return Chart{.view = "scaling",
                .title = std::string(title),
                .text = std::string(text),
                .data = ChartData::kSpeedups,
-               .choices = {{"y", "of", "metrics", FieldOf(*throughput)},
+               .choices = {{"y", "of", "fixed", FieldOf(*throughput)},
                            {"x", "across", "fixed", FieldOf(*ranks)},
-                           {"color", "colour", "axes", series.color, true}},
-               .panels = std::move(panels),
+                           {"color", "colour", "axes", series.color, true},
+                           {"shape", "shape", "axes", series.shape, true}},
+               .panels = series.panels,
                .spec = nlohmann::json::parse(spec)};
 }
 
