@@ -3,6 +3,8 @@
 import { createElement } from "preact";
 import { useState } from "preact/hooks";
 
+const MOST_OPTIONS = 400;
+
 /** h("p.note", { title: "x", onclick: f }, "text", child, null): classes stand behind the tag. */
 export function h(tag, attributes, ...children) {
   if (typeof tag !== "string") return createElement(tag, attributes, ...children);
@@ -15,6 +17,13 @@ export function select(label, options, value, onchange) {
   return h("label.choice", {}, h("span", {}, label),
     h("select", { value, onchange: ({ target }) => onchange(target.value) },
       options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
+}
+
+/** A list of ten thousand is none: those around the present one. */
+export function nearby(options, chosen) {
+  const at = options.findIndex(([value]) => value === chosen);
+  const from = Math.max(0, Math.min(at - MOST_OPTIONS / 2, options.length - MOST_OPTIONS));
+  return options.slice(from, from + MOST_OPTIONS);
 }
 
 /** A table of names and texts; rows without a text are left out. */

@@ -535,6 +535,15 @@ def test_what_was_foretold_and_parts_say_of_how_many_runs_they_are(page_of, samp
 # The table
 
 
+def test_of_ten_thousand_runs_a_list_has_those_around_the_one_that_is_chosen(page_of, samples):
+    runs = model_of(samples, "ten_thousand")["runs"]["uid"]
+    reader = page_of("ten_thousand", f"compare?by=run&a={runs[5000]}&b={runs[-1]}")
+    for label, chosen in [("first", runs[5000]), ("second", runs[-1])]:
+        shown = reader.page.get_by_label(label)
+        assert shown.input_value() == chosen
+        assert shown.locator("option").count() == 400
+
+
 def test_ten_thousand_rows_are_few_elements(page_of):
     reader = page_of("ten_thousand", "explore")
     assert reader.rows() == 10_000

@@ -3,7 +3,7 @@
 import { range } from "d3-array";
 import { charts } from "../chart.js";
 import { placeOn } from "../datasets.js";
-import { grid, h, select, strengthBadge } from "../dom.js";
+import { grid, h, nearby, select, strengthBadge } from "../dom.js";
 import { count, exact, joined, probability, ratio } from "../format.js";
 import { compare, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
 import { state } from "../state.js";
@@ -136,8 +136,8 @@ function controls(report, axes, { by, options, a, b, metric }) {
   return h("div.tools", {},
     select("compare", [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]], by,
       (value) => state.set({ by: value, a: "", b: "" })),
-    select("first", options, a, (value) => state.set({ a: value })),
-    select("second", options, b, (value) => state.set({ b: value })),
+    select("first", nearby(options, a), a, (value) => state.set({ a: value })),
+    select("second", nearby(options, b), b, (value) => state.set({ b: value })),
     by !== "run" && metrics.length > 1
       && select("pair by pair", metrics, metric.field, (value) => state.set({ of: value })));
 }

@@ -3,7 +3,7 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
-import { h, pairs, select } from "../dom.js";
+import { h, nearby, pairs, select } from "../dom.js";
 import { exact, joined, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
@@ -11,7 +11,6 @@ import { state } from "../state.js";
 import { stateBadge } from "../table.js";
 import { useDetails } from "./details.js";
 
-const MOST_OPTIONS = 400;
 const MOST_SIBLINGS = 8;
 
 /** What the figures of these series are made of. */
@@ -81,13 +80,6 @@ function Details({ page, uid, details }) {
     h("div.charts", {}, details?.lanes && h(Lanes, { lanes: details.lanes }),
       figures.map((series) => h(SeriesFigure, { key: series.title, ...series })), partCharts(page, i)),
     h("div.twin", {}, partsTables(report, i)), details && values(report, details));
-}
-
-/** A list of ten thousand is none: those around the present one. */
-function nearby(options, uid) {
-  const at = options.findIndex(([value]) => value === uid);
-  const from = Math.max(0, Math.min(at - MOST_OPTIONS / 2, options.length - MOST_OPTIONS));
-  return options.slice(from, from + MOST_OPTIONS);
 }
 
 /** The run that the address names, by itself or as what is picked. */
