@@ -47,9 +47,10 @@ export function grid(label, heads, rows) {
       cells.map((cell, i) => h(columns[i + 1].words ? "td" : "td.n", {}, cell)))))));
 }
 
-/** The first of `items` as `list` shows them; the others are made once they are asked for. */
-export function Folded({ items, most, more = "more", list = (some) => h("ul", {}, some) }) {
+/** The first of `items` as `list` shows them; the others are made once they are asked for, or all if `isWhole`. */
+export function Folded({ items, most, more = "more", list = (some) => h("ul", {}, some), isWhole = false }) {
   const [isOpen, setOpen] = useState(false);
+  if (isWhole) return list(items);
   return [list(items.slice(0, most)), items.length > most && h("details", { ontoggle: () => setOpen(true) },
     h("summary", {}, `${items.length - most} ${more}`), isOpen && list(items.slice(most)))];
 }

@@ -9,6 +9,7 @@ import { joined } from "./format.js";
 import { Follower } from "./live.js";
 import { Report } from "./report.js";
 import { filterOf, select } from "./selection.js";
+import { recolour } from "./series.js";
 import { embeddedSource, servedSource } from "./source.js";
 import { state } from "./state.js";
 import { Compare } from "./views/compare.js";
@@ -56,8 +57,7 @@ class Page {
     state.listen(() => this.draw());
     addEventListener("beforeprint", () => this.print(true));
     addEventListener("afterprint", () => this.print(false));
-    // What is drawn on canvases has its colours from when it was drawn.
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.forget("run"));
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   }
 
   /** Takes a model, or another one; null: `text` stands in its place. Of one that cannot be drawn nothing stays. */
@@ -93,13 +93,10 @@ class Page {
 
   print(isPrinted) {
     this.isPrinted = isPrinted;
+    // Before the style sheets' "print" holds: what is drawn for paper needs its colours by then.
+    document.documentElement.toggleAttribute("data-printed", isPrinted);
     this.draw();
-  }
-
-  /** Makes a view anew. */
-  forget(name) {
-    if (this.roots.has(name)) render(null, this.roots.get(name));
-    this.draw();
+    recolour();
   }
 }
 

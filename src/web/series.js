@@ -11,6 +11,11 @@ const FONT = "11px system-ui, sans-serif";
 
 export const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+const plots = new Set();
+
+/** Draws all plots with the colours of now, which a canvas has from when it was drawn. */
+export const recolour = () => plots.forEach((plot) => plot.redraw(false));
+
 /** A drawing of `data`, as wide as there is room; `options` as uPlot has them, `chart` a reference to it. */
 export function Plot({ options, data, chart = useRef() }) {
   const host = useRef();
@@ -20,12 +25,17 @@ export function Plot({ options, data, chart = useRef() }) {
     const observer = new ResizeObserver(() => {
       const width = element.clientWidth;
       if (width <= 0) return;
-      if (chart.current) chart.current.setSize({ width, height: options.height });
-      else chart.current = new uPlot({ ...options, width }, data, element);
+      if (chart.current) {
+        chart.current.setSize({ width, height: options.height });
+      } else {
+        chart.current = new uPlot({ ...options, width }, data, element);
+        plots.add(chart.current);
+      }
     });
     observer.observe(element);
     return () => {
       observer.disconnect();
+      plots.delete(chart.current);
       chart.current?.destroy();
       chart.current = null;
     };
@@ -34,8 +44,8 @@ export function Plot({ options, data, chart = useRef() }) {
 }
 
 export const axis = (label) => ({
-  label, labelSize: 16, labelFont: FONT, font: FONT, stroke: color("--soft"),
-  grid: { stroke: color("--hair"), width: 1 }, ticks: { stroke: color("--rule"), width: 1, size: 4 },
+  label, labelSize: 16, labelFont: FONT, font: FONT, stroke: () => color("--soft"),
+  grid: { stroke: () => color("--hair"), width: 1 }, ticks: { stroke: () => color("--rule"), width: 1, size: 4 },
 });
 
 const EXPAND_HOLES = 2;
@@ -58,12 +68,13 @@ export function SeriesFigure({ title, text, unit, over, curves, data, zero = tru
   const isAlone = curves.length === 1;
   const options = {
     height: 190, cursor: { sync: { key: over }, points: { size: 6 }, drag: { x: true, y: false } },
-    legend: { show: true, live: true }, padding: [8, 8, 0, 0],
+    legend: { show: true, live: true, markers: { stroke: (view, i) => `var(--c${(i - 1) % 8})` } },
+    padding: [8, 8, 0, 0],
     scales: { x: { time: false }, y: { range: { min: { ...MARGIN, soft: 0, mode: zero ? 1 : 0 }, max: MARGIN } } },
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },
       { ...axis(unit), size: 62, values: (view, values) => values.map(readable) }],
     series: [{ label: over, value: shown }, ...curves.map(({ label }, i) => ({
-      label: isAlone ? title : label, stroke: color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: false,
+      label: isAlone ? title : label, stroke: () => color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: false,
       points: { show: false, filter: lonely }, value: shown,
     }))],
   };

@@ -123,5 +123,6 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
       h("button.plain", { onclick: () => save(columns, all) }, "Save as CSV")),
     h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", ...attributes },
       h("table.grid.rows", { "aria-label": caption, "aria-rowcount": rows.length + 1 }, head(columns, key, direction),
-        h("tbody", {}, space(first), all.slice(first, last).map(row), space(all.length - last)))));
+        h("tbody", {}, space(first), all.slice(first, last).map(row), space(all.length - last)))),
+    isPrinted && last < all.length && h("p.note", {}, `The first ${share(last, all.length)} rows.`));
 }

@@ -668,6 +668,48 @@ def test_paper_has_every_chart_and_row_in_light(page_of):
     assert pdf.startswith(b"%PDF") and len(pdf) > 20_000
 
 
+def test_paper_has_all_findings_and_says_how_many_rows_it_leaves_out(page_of, samples):
+    reader = page_of("ten_thousand")
+    page = reader.page
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    found = model_of(samples, "ten_thousand")["findings"]["list"]
+    assert page.get_by_role("region", name="Findings").get_by_role("listitem").count() == len(found) > 6
+    reader.go("explore")
+    assert page.locator("tbody tr").count() == 1000
+    assert page.locator("section.table").get_by_text("The first 1,000 of 10,000 rows.").is_visible()
+
+
+# How many opaque pixels of the canvases are of the colours of the light, and of those of the dark.
+LIGHT_AND_DARK = """() => ["0072b2", "5ab4ea"].map((color) => {
+  const [red, green, blue] = color.match(/../g).map((part) => parseInt(part, 16));
+  return [...document.querySelectorAll(".plot canvas")].reduce((sum, canvas) => {
+    const { width, height } = canvas;
+    const copy = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d");
+    copy.drawImage(canvas, 0, 0);
+    const { data } = copy.getImageData(0, 0, width, height);
+    let found = 0;
+    for (let at = 0; at < data.length; at += 4) {
+      if (data[at] === red && data[at + 1] === green && data[at + 2] === blue && data[at + 3] === 255) found += 1;
+    }
+    return sum + found;
+  }, 0);
+})"""
+
+
+def test_curves_and_lanes_are_light_on_paper_alone(page_of):
+    reader = page_of("vit", "run", dark=True)
+    light, dark = reader.page.evaluate(LIGHT_AND_DARK)
+    assert light == 0 < dark
+    reader.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert reader.page.evaluate(LIGHT_AND_DARK) == [dark, 0]
+    reader.page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert reader.page.evaluate(LIGHT_AND_DARK) == [0, dark]
+    reader.page.emulate_media(color_scheme="light")
+    reader.settle()
+    assert reader.page.evaluate(LIGHT_AND_DARK) == [dark, 0]
+
+
 def test_paper_asked_for_at_once_has_its_charts(browser, samples):
     """In the task in which the page stands, before it made ready what draws them."""
     page = browser.new_page()

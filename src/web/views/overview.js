@@ -16,7 +16,7 @@ function findingItem(finding) {
       link && h("a", { href: state.link(view, where), "aria-label": `show: ${headline}` }, "show")));
 }
 
-function findings(report) {
+function findings({ report, isPrinted }) {
   const { list, comparisons } = report.model.findings;
   const items = list.map(findingItem);
   const none = report.count === 0 ? "Nothing has been measured yet." : "No value that this page knows how to compare.";
@@ -24,7 +24,7 @@ function findings(report) {
     + "what is called clear is so at 95 % among all of them (Holm).";
   return h("section.findings", { "aria-label": "Findings" }, h("h2", {}, "Findings"),
     comparisons > 1 && h("p.note", {}, corrected), items.length === 0 && h("p.empty", {}, none),
-    items.length > 0 && h(Folded, { items, most: FIRST_FINDINGS }));
+    items.length > 0 && h(Folded, { items, most: FIRST_FINDINGS, isWhole: isPrinted }));
 }
 
 /** How many points have which state, each a way to them. */
@@ -38,4 +38,4 @@ function states({ model: { counts } }) {
 }
 
 export const Overview = ({ page }) =>
-  h("div.view", {}, states(page.report), findings(page.report), charts(page, "overview"));
+  h("div.view", {}, states(page.report), findings(page), charts(page, "overview"));

@@ -26,7 +26,7 @@ export function Predicted({ page }) {
   const { predictions, model } = page.report;
   const { rows } = page.selection;
   const published = h(Folded, {
-    items: model.published, most: FIRST_PUBLISHED, more: "more such tables", list: tablesOf,
+    items: model.published, most: FIRST_PUBLISHED, more: "more such tables", list: tablesOf, isWhole: page.isPrinted,
   });
   if (predictions.length === 0) {
     return h("div.view", {}, h("p.empty", {},
