@@ -34,23 +34,26 @@ step() {
 # on_all_cores FUNCTION NAME...: FUNCTION of each name, one a core at a time, its output in build/log/FUNCTION-NAME.log.
 # Of one that fails the end of its output is shown.
 on_all_cores() {
-    local function=$1 name pid failed=0
-    local -A names=()
+    local function=$1 name log failed=0
     shift
     for name in "$@"; do
         while [ "$(jobs -rp | wc -l)" -ge "$(nproc)" ]; do sleep 0.2; done
+        log=$log_dir/$function-$name
+        rm -f "$log.passed"
         (
             start=$(date +%s)
-            "$function" "$name" >"$log_dir/$function-$name.log" 2>&1 || exit 1
+            "$function" "$name" >"$log.log" 2>&1 || exit 1
             echo "    $name: $(($(date +%s) - start)) s"
+            touch "$log.passed"
         ) &
-        names[$!]=$name
     done
-    for pid in "${!names[@]}"; do
-        if ! wait "$pid"; then
+    wait
+    # A file says how each ended: bash forgets a status once the number of the process is given to another child.
+    for name in "$@"; do
+        if [ ! -e "$log_dir/$function-$name.passed" ]; then
             failed=1
-            echo "$function ${names[$pid]} FAILED; its output is in build/log/$function-${names[$pid]}.log, which ends with:"
-            tail -n 40 "$log_dir/$function-${names[$pid]}.log"
+            echo "$function $name FAILED; its output is in build/log/$function-$name.log, which ends with:"
+            tail -n 40 "$log_dir/$function-$name.log"
         fi
     done
     return $failed

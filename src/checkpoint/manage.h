@@ -25,7 +25,7 @@ struct NotOffered {
   std::string uri{};
   Status why{};
 
-  /// The store failed, not the checkpoint: that may be whole.
+  /// The store failed, not the checkpoint, or another one was committed meanwhile: what stands may be whole.
   bool is_unknown() const;
 };
 

@@ -4,6 +4,7 @@
 #include "checkpoint/dcp/dcp_metadata.h"
 #include "checkpoint/testing.h"
 #include "storage/decorator/forwarding_store.h"
+#include "storage/store_checks.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -144,21 +145,29 @@ TEST_F(ManageTest, WhatTheStoreDoesNotGiveIsNotCalledDamaged) {
   /// It fails whoever reads .metadata.
   class FailingStore final : public storage::ForwardingStore {
    public:
-    using ForwardingStore::ForwardingStore;
+    FailingStore(std::shared_ptr<storage::ObjectStore> inner, Status failure)
+        : ForwardingStore(std::move(inner)), failure_(std::move(failure)) {}
     Result<storage::ObjectInfo> Read(const std::string& key, std::span<const storage::ReadPiece> pieces,
                                      const storage::ReadOptions& options) override {
-      return key.ends_with(".metadata") ? Result<storage::ObjectInfo>(Status::Io("503 Slow Down"))
+      return key.ends_with(".metadata") ? Result<storage::ObjectInfo>(failure_)
                                         : ForwardingStore::Read(key, pieces, options);
     }
+
+   private:
+    const Status failure_;
   };
   Save("run/a/", 1);
   Save("run/b/", 2);
   ASSERT_TRUE(store_->Remove("run/b/__0_0.distcp").ok());
   EXPECT_TRUE(Must(IsDamaged({store_, "run/b/", true, nullptr})));
   EXPECT_FALSE(List().others.front().is_unknown());
-  store_ = std::make_shared<FailingStore>(store_);
-  EXPECT_TRUE(List().others.front().is_unknown());
-  EXPECT_THAT(ErrorOf(IsDamaged({store_, "run/a/", true, nullptr})), HasSubstr("503"));
+  const auto failing = [&](Status failure) {
+    return Place{std::make_shared<FailingStore>(store_, std::move(failure)), "run/a/", true, nullptr};
+  };
+  EXPECT_THAT(ErrorOf(IsDamaged(failing(Status::Io("503 Slow Down")))), HasSubstr("503"));
+  EXPECT_THAT(ErrorOf(IsDamaged(failing(storage::ChangedObjectStatus("m", "1", "2")))), HasSubstr("it changed"));
+  const storage::Checksum one = storage::ChecksumOf(storage::ChecksumKind::kCrc32c, {});
+  EXPECT_TRUE(Must(IsDamaged(failing(storage::ChecksumMismatchStatus("read", "m", one, one)))));
 }
 
 TEST_F(ManageTest, WhatIsCommittedWhileLeftoversAreLookedForIsNone) {

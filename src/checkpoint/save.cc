@@ -89,7 +89,7 @@ Status CheckStanding(const Save& save, const std::vector<SavedFile>& files) {
     keys.push_back(save.place.KeyOf(file.file.name));
   }
   ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> infos,
-                         storage::StatExisting(*save.place.store, keys, "publish"));
+                         storage::StatExisting(*save.place.store, keys, "publish", save.place.cancel));
   for (size_t i = 0; i < files.size(); ++i) {
     const storage::ObjectInfo& info = infos[i];
     const bool same_etag = files[i].etag.empty() || info.etag == files[i].etag;

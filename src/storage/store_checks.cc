@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "base/parallel.h"
 #include "base/terminal.h"
@@ -125,6 +126,10 @@ Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const
                   verb == "read" ? "read it again; if that fails too, restore the object" : "write it again"));
 }
 
+bool IsChecksumMismatch(const Status& status) {
+  return status.code() == ErrorCode::kIo && status.message().find(kMismatchWords) != std::string::npos;
+}
+
 std::optional<std::string> ChecksumMismatchOf(const Status& status, std::string_view verb, std::string_view uri) {
   // A status has no more than a code and words, and the code is that of all failures of disks and networks. What a
   // store says stands further behind.
@@ -147,16 +152,26 @@ Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std:
 
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
                                              std::string_view verb, CancelFlag cancel) {
-  std::vector<Result<ObjectInfo>> answers(keys.size(), Status::Internal("not asked"));
+  std::vector<ObjectInfo> infos(keys.size());
+  std::mutex mutex;
+  Status failed;
   ParallelFor(static_cast<int64_t>(keys.size()), kStatsAtATime, [&](int64_t i) {
+    {
+      const std::lock_guard lock(mutex);
+      if (!failed.ok()) {
+        return;
+      }
+    }
     const auto at = static_cast<size_t>(i);
-    answers[at] = StatExisting(store, keys[at], verb, cancel);
+    Result<ObjectInfo> info = StatExisting(store, keys[at], verb, cancel);
+    const std::lock_guard lock(mutex);
+    if (info.ok()) {
+      infos[at] = *std::move(info);
+    } else if (failed.ok()) {
+      failed = info.status();
+    }
   });
-  std::vector<ObjectInfo> infos;
-  for (Result<ObjectInfo>& answer : answers) {
-    ASSAY_ASSIGN_OR_RETURN(ObjectInfo info, std::move(answer));
-    infos.push_back(std::move(info));
-  }
+  ASSAY_RETURN_IF_ERROR(failed);
   return infos;
 }
 

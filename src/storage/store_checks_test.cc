@@ -1,12 +1,32 @@
 #include "storage/store_checks.h"
 
 #include <atomic>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "storage/conformance.h"
+#include "storage/decorator/forwarding_store.h"
+#include "storage/memory/memory_store.h"
 
 namespace assay::storage {
 namespace {
+
+TEST(StatExisting, AsksNoMoreOfAStoreThatFailed) {
+  class FailingStore final : public ForwardingStore {
+   public:
+    FailingStore() : ForwardingStore(std::make_shared<MemoryStore>("m")) {}
+    Result<std::optional<ObjectInfo>> Stat(const std::string&, CancelFlag) override {
+      ++asked;
+      return Status::Io("the network is gone");
+    }
+    std::atomic<int> asked = 0;
+  };
+  FailingStore store;
+  const std::vector<std::string> keys(1000, "k");
+  EXPECT_THAT(StatExisting(store, keys, "publish").status(), HasCode(ErrorCode::kIo));
+  EXPECT_LE(store.asked, 100) << "those that were asked side by side";
+}
 
 TEST(CheckExpected, TellsAMismatchFromOtherFailures) {
   const std::string content = "content";

@@ -54,6 +54,23 @@ TEST(DcpMetadata, ItemsEndSomewhere) {
   EXPECT_THAT(ErrorOf(ReadDcpMetadata(WriteDcpMetadata(metadata), "m")), HasSubstr("no offset and length"));
 }
 
+// Hardly four bytes an object, since few texts are named again and again.
+TEST(DcpMetadata, FewTensorsOfAThousandRanksAreRead) {
+  constexpr int64_t kRows = 1 << 21;
+  DcpMetadata metadata = {.save_id = "12", .checkpoint_id = "/x"};
+  for (int64_t tensor = 0; tensor < 48; ++tensor) {
+    const std::string name = "w" + std::to_string(tensor);
+    DcpEntry entry = {.name = name, .path = {name}, .is_tensor = true};
+    entry.shape = {1024 * kRows};
+    for (int64_t rank = 0; rank < 1024; ++rank) {
+      const std::string file = "__" + std::to_string(rank) + "_0.distcp";
+      entry.chunks.push_back({{{rank * kRows}, {kRows}}, {file, tensor << 22, 1 << 22}});
+    }
+    metadata.entries.push_back(std::move(entry));
+  }
+  EXPECT_EQ(Must(ReadDcpMetadata(WriteDcpMetadata(metadata), "m")).entries.size(), 48U);
+}
+
 TEST(DcpMetadata, WhatIsNamedAgainIsBounded) {
   const std::string name(200, 'n');
   std::vector<DcpMetadata> examples(3, Example());

@@ -14,8 +14,9 @@ namespace {
 using Node = PickleNode;
 using Kind = PickleNode::Kind;
 
-/// Chunks take two dozen nodes each, of some ten bytes: checkpoints of a thousand ranks have millions.
-constexpr size_t kBytesOfNode = 4;
+/// Chunks take two dozen nodes each, most of one to three bytes where names repeat: of few tensors over a thousand
+/// ranks a file has somewhat less than four bytes a node, and millions of nodes.
+constexpr size_t kBytesOfNode = 2;
 constexpr size_t kNodesAtLeast = size_t{1} << 20;
 /// Memory for names, places and parts, as a multiple of the file's bytes: a text that the file has once and names again
 /// is copied for each.

@@ -176,6 +176,9 @@ TEST_F(LoadTest, AStoredCopyOfATiedHeadMustBeACopy) {
   tensors.back().second = tensors.front().second + 1;
   write_weights(tensors);
   EXPECT_THAT(error_of(dir()), HasSubstr("but their values differ: set tie_word_embeddings to false"));
+  tensors.back().first = "extra.weight";
+  write_weights(tensors);
+  EXPECT_THAT(error_of(dir()), HasSubstr("'extra.weight' has no place in the model"));
 }
 
 TEST_F(LoadTest, RefusesWeightsThatAreNotOfFloatingPoint) {

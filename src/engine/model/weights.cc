@@ -193,11 +193,12 @@ void Weights::check_head_is(const std::string& embedding_name) const {
 }
 
 void Weights::check_all_taken(const std::string& tied_embedding) const {
+  const auto head = locate(kHead);
   for (const auto& [name, shard] : shard_of_) {
     if (taken_.contains(name) || name.ends_with("rotary_emb.inv_freq")) {
       continue;
     }
-    if (tied_embedding.empty() || name != locate(kHead)->first) {
+    if (tied_embedding.empty() || head == shard_of_.end() || name != head->first) {
       fail(fmt::format("{}: tensor '{}' has no place in the model that config.json describes", shards_[shard].path(),
                        name));
     }
