@@ -3,10 +3,12 @@
 import json
 import math
 import statistics
+import subprocess
 
 import pytest
 import scipy.stats
 from conftest import model_of
+from page_server import BIN_DIR, fill
 
 
 def test_a_comparison_is_that_of_the_finding(page_of, samples):
@@ -122,6 +124,20 @@ def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):
                 assert [record[chart], record[f"{chart}_low"], record[f"{chart}_high"]] == pytest.approx(wanted)
                 compared += 1
         assert compared > 50
+
+
+def test_each_machine_has_forecasts_as_wrong_as_its_own(samples, read, tmp_path):
+    rows = [json.loads(line) for line in (samples / "repeated.jsonl").read_text().splitlines()]
+    others = [row | {"uid": row["uid"][::-1], "provenance": row["provenance"] | {"host": "laptop"}} for row in rows]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows + others))
+    fill(tmp_path / "hosts.db", tmp_path / "rows.jsonl")
+    page = tmp_path / "hosts.html"
+    asked = ["--experiment", rows[0]["experiment"], "--store", tmp_path / "hosts.db", "-o", page]
+    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    lines = read(page.as_uri() + "#predicted").page.locator("p.lead").all_inner_texts()
+    hosts, errors = zip(*(line.split(": ", 1) for line in lines))
+    assert sorted(hosts) == ["host laptop", "host workbench"]
+    assert errors[0] == errors[1] and errors[0].startswith("4 configurations: half are off by")
 
 
 def test_few_repeats_are_warned_of(page_of):

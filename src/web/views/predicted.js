@@ -8,14 +8,27 @@ import { state } from "../state.js";
 import { Table } from "../table.js";
 
 const FIRST_PUBLISHED = 6;
+const MOST_GROUPS = 4;
 
-function summary({ off }, rows) {
-  const values = rows.map(off.value).filter((value) => value !== null);
-  if (values.length === 0) return null;
+/** How far off forecasts are, `values` in percent. */
+function errorText(values) {
   const [middle, sizes] = [mean(values), values.map(Math.abs)];
   const half = `${count(values.length, "configuration")}: half are off by ${readable(median(sizes))} % or less`;
   const average = `on average ${middle >= 0 ? "+" : "−"}${readable(Math.abs(middle))} %`;
-  return h("p.lead", {}, `${half}, the worst by ${readable(max(sizes))} %; ${average}.`);
+  return `${half}, the worst by ${readable(max(sizes))} %; ${average}.`;
+}
+
+/** A line for each machine and commit of the first ones: together they say nothing. */
+function summary(report, { off }, rows) {
+  const known = rows.filter((i) => off.value(i) !== null);
+  const groups = [...Map.groupBy(known, (i) => report.group[i]).values()];
+  const conditions = report.axes.filter(({ condition }) => condition);
+  const lines = groups.slice(0, MOST_GROUPS).map((group) => {
+    const name = groups.length > 1 && `${report.labelOf(group[0], conditions)}: `;
+    return h("p.lead", {}, name, errorText(group.map(off.value)));
+  });
+  const few = `${MOST_GROUPS} of ${groups.length} machines and commits: filter to see others.`;
+  return [lines, groups.length > MOST_GROUPS && h("p.note", {}, few)];
 }
 
 /** Tables of what others published. */
@@ -34,6 +47,6 @@ export function Predicted({ page }) {
   }
   const chosen = predictions.find(({ field }) => field === state.get("foretold.what")) ?? predictions[0];
   const table = { page, rows: rows.filter(chosen.isKnown), fallback: chosen.field, caption: "Foretold and measured" };
-  return h("div.view", {}, h("p.note", {}, chosen.explanation), summary(chosen, rows), charts(page, "predicted"),
-    h(Table, table), published);
+  return h("div.view", {}, h("p.note", {}, chosen.explanation), summary(page.report, chosen, rows),
+    charts(page, "predicted"), h(Table, table), published);
 }
