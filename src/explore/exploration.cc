@@ -29,6 +29,7 @@ ExploreOptions Completed(ExploreOptions options) {
   options.repeats = std::max(1, options.repeats);
   if (options.until) {
     options.until->at_most = options.repeats;
+    options.measure.repeats_at_most = options.repeats;
   }
   const bool shared = options.measure.context.runs_here();  // by points at once
   options.measure.points_at_once = shared ? options.workers : 1;

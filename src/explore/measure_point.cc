@@ -53,6 +53,9 @@ class PointRun {
 
   Result<PointResult> Execute() {
     result_.measurement.provenance = ProvenanceHere(point_, options_);
+    if (options_.repeats_at_most > 0) {
+      AddProvenance({{"repeats_at_most", std::to_string(options_.repeats_at_most)}});
+    }
     if (const experiment::Verdict verdict = point_.experiment->Check(point_.complete); !verdict.valid()) {
       ConcludeInvalid(verdict.reason, FoundBy::kRule);
       return std::move(result_);

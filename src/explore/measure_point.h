@@ -36,8 +36,10 @@ struct MeasureOptions {
   int points_at_once = 1;                          ///< that share the machine
   Reuse reuse = Reuse::kCommit;                    ///< which of the store's outcomes hold here
   std::shared_ptr<const Host> host;                ///< empty: looked at for each point
-  bool replay = true;         ///< false: measure again though the store has it (a further measurement is added)
-  int64_t wanted = 1;         ///< valid measurements that the point shall have, before the store's last is replayed
+  bool replay = true;  ///< false: measure again though the store has it (a further measurement is added)
+  int64_t wanted = 1;  ///< valid measurements that the point shall have, before the store's last is replayed
+  /// Of repeats that may end early, by what they show (RepeatUntil): how many there may be. 0: these may not.
+  int64_t repeats_at_most = 0;
   double lease_seconds = 30;  ///< of the claim; renewed while the point is measured
 };
 

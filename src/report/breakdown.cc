@@ -34,7 +34,7 @@ std::optional<Estimate> MeanOf(const BreakdownColumn& column, const Runs& counte
       values.push_back(*value);
     }
   }
-  return values.empty() ? std::nullopt : std::optional(MeanOfRuns(values));
+  return values.empty() ? std::nullopt : std::optional(MeanOfRuns(values, RepeatsAtMost(counted)));
 }
 
 /// Leaves the columns in which any row has more than zero.

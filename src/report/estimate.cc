@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <vector>
 
 #include "measure/statistics.h"
+#include "report/conditions.h"
 #include "report/format.h"
 
 namespace assay::report {
@@ -63,8 +65,19 @@ bool Apart(const Estimate& a, const Estimate& b) {
   return a.has_interval() && b.has_interval() && (a.low > b.high || b.low > a.high);
 }
 
-Estimate MeanOfRuns(std::span<const double> values) {
-  const measure::MeanEstimate runs = measure::MeanInterval(values);
+int64_t RepeatsAtMost(std::span<const Measurement* const> runs) {
+  int64_t at_most = 0;
+  for (const Measurement* run : runs) {
+    const std::string& text = ProvenanceOf(*run, "repeats_at_most");
+    int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    at_most = std::max(at_most, number);
+  }
+  return at_most;
+}
+
+Estimate MeanOfRuns(std::span<const double> values, int64_t at_most) {
+  const measure::MeanEstimate runs = measure::SequentialInterval(values, at_most);
   if (!runs.has_interval()) {
     return {runs.mean, runs.mean, runs.mean, Basis::kNone, values.size()};
   }
@@ -76,7 +89,8 @@ Estimate MeanOfRuns(std::span<const double> values) {
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric) {
   std::vector<double> values;
   const Measurement* last = nullptr;
-  for (const Measurement* run : configuration.CountedRuns()) {
+  const std::vector<const Measurement*> counted = configuration.CountedRuns();
+  for (const Measurement* run : counted) {
     if (const std::optional<double> value = metric.ValueOf(*run)) {
       values.push_back(*value);
       last = run;
@@ -88,7 +102,7 @@ std::optional<Estimate> EstimateOf(const Configuration& configuration, const Met
   if (values.size() == 1) {
     return OneRun(*last, metric, values.front());
   }
-  Estimate estimate = MeanOfRuns(values);
+  Estimate estimate = MeanOfRuns(values, RepeatsAtMost(counted));
   if (metric.IsNeverNegative()) {
     estimate.low = std::max(0.0, estimate.low);
   }

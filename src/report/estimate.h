@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -38,12 +39,16 @@ measure::UncertainMean LogarithmOf(const Estimate& estimate);
 /// The two intervals exist and share no point.
 bool Apart(const Estimate& a, const Estimate& b);
 
-/// The mean of values of so many runs, at least one, with Student's interval from three on.
-Estimate MeanOfRuns(std::span<const double> values);
+/// How many runs there might have been, where repeats could end early by what they showed; 0 where none could.
+int64_t RepeatsAtMost(std::span<const samplestore::Measurement* const> runs);
 
-/// The mean of `metric` over the runs that count (Configuration::CountedRuns), with Student's interval from three runs
-/// on; of one run its own interval, where it has one that stands on steps enough (measure/statistics.h). Nothing when
-/// none has the metric.
+/// The mean of values of so many runs, at least one, with Student's interval from three on; of runs that could end
+/// early it is as wide as the looks at it make it (measure::SequentialInterval).
+Estimate MeanOfRuns(std::span<const double> values, int64_t at_most);
+
+/// The mean of `metric` over the runs that count (Configuration::CountedRuns), with the interval of MeanOfRuns() from
+/// three on; of one run its own interval, where it has one that stands on steps enough (measure/statistics.h). Nothing
+/// when none has the metric.
 std::optional<Estimate> EstimateOf(const Configuration& configuration, const Metric& metric);
 
 /// Of an estimate with an interval, in the space of a cell: "±12.4", or "0 to 8.00" of one that reaches farther to one

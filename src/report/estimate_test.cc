@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "measure/statistics.h"
 #include "report/testing/synthetic.h"
 
 namespace assay::report {
@@ -32,6 +33,23 @@ TEST(EstimateTest, TakesTheReportedIntervalFirst) {
   EXPECT_EQ(estimate.basis, Basis::kReported);
   EXPECT_EQ(estimate.low, 950);
   EXPECT_EQ(estimate.high, 1060);
+}
+
+TEST(EstimateTest, RepeatsThatCouldEndEarlyHaveTheIntervalOfTheirLooks) {
+  std::vector<Measurement> runs = {testing::MakeValid({}), testing::MakeValid({}), testing::MakeValid({})};
+  const std::vector<double> values = {100, 101, 103};
+  for (size_t i = 0; i < runs.size(); ++i) {
+    runs[i].properties["real_tokens_per_second"] = values[i];
+  }
+  const Estimate plain = *EstimateOf(ConfigurationOf(runs), kThroughputMetric);
+  EXPECT_NEAR(plain.high, measure::MeanInterval(values).interval.high, 1e-9);
+  runs[2].provenance["repeats_at_most"] = "20";
+  const Estimate looked_at = *EstimateOf(ConfigurationOf(runs), kThroughputMetric);
+  EXPECT_NEAR(looked_at.high, measure::SequentialInterval(values, 20).interval.high, 1e-9);
+  EXPECT_GT(looked_at.high - looked_at.value, 3 * (plain.high - plain.value));
+  // Comparisons are made of the error: with the freedom it gives the same interval.
+  EXPECT_NEAR(looked_at.standard_error / plain.standard_error,
+              (looked_at.high - looked_at.value) / (plain.high - plain.value), 1e-9);
 }
 
 TEST(EstimateTest, SaysOnHowManyStepsTheRunsOwnIntervalStands) {

@@ -20,7 +20,9 @@ std::string BasisText(const ReportContent& content) {
   }
   std::string text;
   if (bases.contains(Basis::kRuns)) {
-    text += "Where a configuration was run three times or more, the interval is Student's t over the runs. ";
+    text +=
+        "Where a configuration was run three times or more, the interval is Student's t over the runs; where they "
+        "could end once it was narrow enough (assay explore --interval) it is wider, by the looks at it. ";
   }
   if (bases.contains(Basis::kReported)) {
     text +=
