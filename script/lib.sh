@@ -175,6 +175,12 @@ configure_with_clang() {
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O0 -gline-tables-only" \
         -DASSAY_BUILD_TESTS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=6 \
         -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 "$@"
+    # clang-19 comes without a symbolizer of its own.
+    local sanitizer names
+    names=external_symbolizer_path=$(command -v addr2line)
+    for sanitizer in ASAN UBSAN TSAN; do
+        export "${sanitizer}_OPTIONS=$(printenv "${sanitizer}_OPTIONS" || true):$names"
+    done
 }
 
 # cached NAME: the value that the build tree was configured with, empty when it is not.

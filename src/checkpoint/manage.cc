@@ -137,9 +137,8 @@ std::optional<double> MetricOf(const ListedCheckpoint& listed, const std::string
 }  // namespace
 
 bool NotOffered::is_unknown() const {
-  const bool changed = why.code() == ErrorCode::kFailedPrecondition;  // while it was looked at
   const bool failed = why.code() == ErrorCode::kIo && !storage::IsChecksumMismatch(why);
-  return failed || changed || why.code() == ErrorCode::kOutOfMemory;
+  return failed || storage::IsChangedObject(why) || why.code() == ErrorCode::kOutOfMemory;
 }
 
 Result<Listing> ListCheckpoints(const Place& place) {

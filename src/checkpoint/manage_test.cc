@@ -166,6 +166,8 @@ TEST_F(ManageTest, WhatTheStoreDoesNotGiveIsNotCalledDamaged) {
   };
   EXPECT_THAT(ErrorOf(IsDamaged(failing(Status::Io("503 Slow Down")))), HasSubstr("503"));
   EXPECT_THAT(ErrorOf(IsDamaged(failing(storage::ChangedObjectStatus("m", "1", "2")))), HasSubstr("it changed"));
+  const Status archived = Status::FailedPrecondition("cannot read m: 403 InvalidObjectState: it is archived");
+  EXPECT_TRUE(Must(IsDamaged(failing(archived)))) << "nobody can go on from it now";
   const storage::Checksum one = storage::ChecksumOf(storage::ChecksumKind::kCrc32c, {});
   EXPECT_TRUE(Must(IsDamaged(failing(storage::ChecksumMismatchStatus("read", "m", one, one)))));
 }

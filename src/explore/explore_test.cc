@@ -555,7 +555,8 @@ TEST_F(ExploreTest, RepeatsThatEndedAreNotMadeByALaterExploration) {
   explore_.repeats = 6;
   explore_.until = RepeatUntil{.interval = 0.01, .target = "train_runtime"};
   EXPECT_EQ(Run(Space()).measured, 4 * 3);
-  for (const samplestore::Measurement& run : *store_->List({}, /*with_series=*/false)) {
+  const auto runs = store_->List({}, /*with_series=*/false);
+  for (const samplestore::Measurement& run : *runs) {
     EXPECT_EQ(run.provenance.at("repeats_at_most"), "6") << "who reads it knows how wide its interval is";
   }
   EXPECT_EQ(SurveySpace(Space(), *store_, explore_)->missing, 0);

@@ -14,6 +14,7 @@
 namespace assay::storage {
 namespace {
 
+constexpr std::string_view kChangedWords = ": it changed, its etag is ";
 constexpr std::string_view kMismatchWords = ": the content is damaged, ";
 constexpr std::string_view kMismatchEnd = " (";
 /// Summed between two looks at the cancel flag.
@@ -114,8 +115,12 @@ Status ConditionFailedStatus(const WriteCondition& condition, std::string_view u
 }
 
 Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag) {
-  return Status::FailedPrecondition(fmt::format("cannot read {}: it changed, its etag is {} and not {} (read it again)",
-                                                uri, found_etag, expected_etag));
+  return Status::FailedPrecondition(
+      fmt::format("cannot read {}{}{} and not {} (read it again)", uri, kChangedWords, found_etag, expected_etag));
+}
+
+bool IsChangedObject(const Status& status) {
+  return status.code() == ErrorCode::kFailedPrecondition && status.message().find(kChangedWords) != std::string::npos;
 }
 
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,

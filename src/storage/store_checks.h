@@ -38,9 +38,10 @@ Status CancelledStatus(std::string_view verb, std::string_view uri);
 Status MissingObjectStatus(std::string_view verb, std::string_view uri);
 Status ConditionFailedStatus(const WriteCondition& condition, std::string_view uri);
 Status ChangedObjectStatus(std::string_view uri, std::string_view expected_etag, std::string_view found_etag);
+/// Whether `status` is that of any object.
+bool IsChangedObject(const Status& status);
 Status ChecksumMismatchStatus(std::string_view verb, std::string_view uri, const Checksum& expected,
                               const Checksum& found);
-/// Whether `status` is that of any object.
 bool IsChecksumMismatch(const Status& status);
 /// What that says of the two: "its crc32c is 5c2f1b09 and not 0a11e3d4". Nothing where `status` is of anything else,
 /// also of a store that says the like in its own words.

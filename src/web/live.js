@@ -85,7 +85,7 @@ export class Follower {
     this.shown = model;
     this.undrawn = "";
     try {
-      this.page.adopt(model, text);
+      this.page.adopt(model, text, this.asked);
     } catch (error) {
       this.undrawn = `What is new in the store cannot be shown (${error.message}).`;
       if (!this.page.report) this.page.adopt(null, "There is nothing to show.");
@@ -120,7 +120,8 @@ export class Follower {
     const links = () => this.source.exports(this.subject).map(([form, href], i) =>
       [i > 0 && ", ", h("a", { href, download: "" }, form)]);
     return h("div.choices", {},
-      options.length > 1 && select("shown", options, this.subject, (subject) => state.set({ subject })),
+      options.length > 1 && select("shown", options, this.subject, 
+        (subject) => state.set({ subject, run: "", pick: "" })),
       this.subject && h("span.exports", {}, "as ", links()));
   }
 }

@@ -60,11 +60,14 @@ class Page {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
   }
 
-  /** Takes a model, or another one; null: `text` stands in its place. Of one that cannot be drawn nothing stays. */
-  adopt(model, text) {
+  /**
+   * Takes a model, or another one, of the subject that the address may name; null: `text` stands in its place. Of one
+   * that cannot be drawn nothing stays.
+   */
+  adopt(model, text, subject = "") {
     const { report: before } = this;
     try {
-      this.report = model && new Report(model);
+      this.report = model && Object.assign(new Report(model), { subject });
       if (!model) render([h("h1", {}, "assay"), h("p.empty", {}, text)], this.host);
       this.draw();
     } catch (error) {

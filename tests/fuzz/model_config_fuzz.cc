@@ -28,7 +28,7 @@ void CheckRope(const RopeConfig& rope) {
 void CheckDecoder(const ModelConfig& config) {
   Require(config.vocab_size > 0 && config.hidden_size > 0 && config.num_layers > 0, "a model has sizes");
   Require(config.num_query_heads % config.num_key_value_heads == 0, "groups of heads are whole");
-  const bool rotates = config.network != Network::kGptBigCode;
+  const bool rotates = config.network != Network::kGptBigCode && config.network != Network::kBloom;
   Require(config.head_dim > 0 && (!rotates || config.head_dim % 2 == 0), "half of a head can be turned");
   Require(config.experts_per_token <= config.num_experts, "a token's experts are there");
   Require(config.attention_dropout >= 0 && config.attention_dropout < 1, "something is left of what is dropped");

@@ -256,6 +256,19 @@ def test_the_run_that_is_read_stays_when_a_faster_one_is_measured(serve, read, s
     assert runs.input_value() == f"{0:032x}"
 
 
+def test_a_link_to_a_run_that_is_on_its_way_shows_it_when_it_is_there(serve, read, samples, tmp_path):
+    served = serve("one")
+    reader = read(served.link)
+    on_its_way = f"{0:032x}"
+    reader.go(f"run?run={on_its_way}")
+    runs = reader.page.locator("#body .tools select")
+    assert runs.input_value() != on_its_way
+    fill(served.store, later(samples, tmp_path, "one", {"batch_size": 3}))
+    runs.locator("option").nth(1).wait_for(state="attached")
+    reader.settle()
+    assert runs.input_value() == on_its_way
+
+
 def test_a_space_shows_what_is_missing(serve, read):
     reader = read(serve("none", ROOT / "share/demo/space.yaml").link)
     assert "not measured" in reader.text(".states")

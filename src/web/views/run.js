@@ -85,16 +85,23 @@ function Details({ page, uid, details }) {
 /** The run that the address names, by itself or as what is picked. */
 const named = (report) => [state.get("run"), state.get("pick")].find((uid) => report.configurationOf(uid) >= 0);
 
-/** Where the address names no run, it names the best: another may be that while it is read, or when a link is opened. */
+const best = (report) => {
+  const found = report.model.findings.list.find(({ configurations }) => configurations.length);
+  return report.count > 0 ? report.uid(found?.configurations[0] ?? 0) : undefined;
+};
+
+/**
+ * Where the address names no run of what it shows, it names the best: another may be that while it is read, or when a
+ * link is opened. One that the report does not have may come yet.
+ */
 export function nameRun(report) {
-  if (named(report) || report.count === 0) return;
-  const best = report.model.findings.list.find(({ configurations }) => configurations.length)?.configurations[0] ?? 0;
-  state.set({ run: report.uid(best) });
+  const isAsked = state.get("subject", report.subject) === report.subject;
+  if (isAsked && !state.get("run") && !named(report)) state.set({ run: best(report) ?? "" });
 }
 
 export function Run({ page }) {
   const options = page.report.runOptions();
-  const uid = named(page.report);
+  const uid = named(page.report) ?? best(page.report);
   const { uids: [shown], details: [details] } = useDetails(page, uid ? [uid] : []);
   if (!uid) return h("div.view", {}, h("p.empty", {}, "Nothing has been measured yet."));
   return h("div.view", {}, h("div.tools", {}, select("run", nearby(options, uid), uid, (run) => state.set({ run }))),
