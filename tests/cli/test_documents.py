@@ -26,7 +26,11 @@ def test_the_readme_names_only_verbs_that_there_are():
     assert named and named <= known
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/*.yaml")), ids=lambda path: path.stem)
+# Beside the spaces stands the pod of Kubernetes that one of them runs in.
+SPACES = sorted(path for path in (ROOT / "examples").glob("*/*.yaml") if path.name != "pod.yaml")
+
+
+@pytest.mark.parametrize("path", SPACES, ids=lambda path: path.stem)
 def test_every_example_is_a_space_that_can_be_explored(assay, path):
     out = assay.ok("explore", path, "--dry-run", "--max-points", 2, "--store", f"sqlite:///{assay.home}/store.db")
     assert ": 2 would be measured" in out
