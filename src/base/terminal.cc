@@ -87,6 +87,10 @@ std::string Escaped(std::string_view text) {
   return shown;
 }
 
+Status Escaped(const Status& status) {
+  return Status(status.code(), Escaped(status.message()));
+}
+
 bool IsTerminal(std::FILE* stream) {
   const char* kind = std::getenv("TERM");
   return ::isatty(::fileno(stream)) == 1 && (kind == nullptr || std::strcmp(kind, "dumb") != 0);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
+
 namespace assay {
 
 bool IsTerminal(std::FILE* stream);
@@ -17,6 +19,8 @@ std::string OneLine(std::string text);
 /// `text` as one line that shows what it holds: control characters (C0, DEL and C1) and bytes that are no UTF-8 as
 /// "\n", "\t", "\r" or "\x1b". All else, a backslash too, stays as it is.
 std::string Escaped(std::string_view text);
+/// `status` with its message as such a line: for one that quotes what a file or a server holds.
+Status Escaped(const Status& status);
 
 /// Columns that UTF-8 `text` takes on a terminal: 2 for wide characters, 0 for combining ones.
 int DisplayWidth(std::string_view text);

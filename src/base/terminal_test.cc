@@ -28,6 +28,8 @@ TEST(EscapedTest, ShowsWhatWouldMoveTheCursor) {
                     "31m"),
             "\\xc2\\x9b31m");
   EXPECT_EQ(Escaped("日本 é"), "日本 é");
+  EXPECT_EQ(Escaped(Status::NotFound("no 'a\nb'")).message(), "no 'a\\nb'");
+  EXPECT_EQ(Escaped(Status::NotFound("no 'a\nb'")).code(), ErrorCode::kNotFound);
 }
 
 TEST(TextTableTest, AlignsNumbersRightAndTextLeft) {

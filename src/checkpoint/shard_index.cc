@@ -52,7 +52,7 @@ Result<ShardIndex> ReadShardIndex(const DataSource& source) {
   ASSAY_ASSIGN_OR_RETURN(const std::string text, ReadBounded(source, kMostIndexBytes));
   const Result<nlohmann::json> parsed = ParseJson(text, source.uri());
   if (!parsed.ok()) {
-    return Status(parsed.status().code(), Escaped(parsed.status().message()));
+    return Escaped(parsed.status());
   }
   const nlohmann::json& document = *parsed;
   const auto map = document.is_object() ? document.find("weight_map") : document.end();

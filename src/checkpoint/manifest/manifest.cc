@@ -255,7 +255,7 @@ Result<Manifest> ReadManifest(std::string_view text, const std::string& uri) {
   if (manifest.ok()) {
     return manifest;
   }
-  const Status failed(manifest.status().code(), Escaped(manifest.status().message()));
+  const Status failed = Escaped(manifest.status());
   return failed.message().starts_with(uri) ? failed : failed.WithContext(uri);
 }
 

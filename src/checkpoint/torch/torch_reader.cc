@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/terminal.h"
 #include "checkpoint/pickle/value_builder.h"
 #include "checkpoint/torch/legacy_reader.h"
 #include "checkpoint/zip/zip_reader.h"
@@ -99,7 +100,8 @@ Result<bool> IsLegacy(const DataSource& source) {
 
 Result<Value> ReadTorchFile(std::shared_ptr<const DataSource> source, const FindRecord& known) {
   ASSAY_ASSIGN_OR_RETURN(const bool is_legacy, IsLegacy(*source));
-  return is_legacy ? ReadLegacyTorchFile(std::move(source)) : ReadZip(std::move(source), known);
+  Result<Value> value = is_legacy ? ReadLegacyTorchFile(std::move(source)) : ReadZip(std::move(source), known);
+  return value.ok() ? std::move(value) : Escaped(value.status());
 }
 
 Result<std::string> ReadSerializationId(std::shared_ptr<const DataSource> source) {
