@@ -78,16 +78,12 @@ bool HoldsFor(const WriteCondition& condition, int folder, const std::string& na
   if (condition.kind == WriteCondition::Kind::kNone) {
     return true;
   }
-  const auto status = Look(folder, name, Links::kSee);
-  switch (condition.kind) {
-    case WriteCondition::Kind::kNone:
-      return true;
-    case WriteCondition::Kind::kAbsent:
-      return !status;
-    case WriteCondition::Kind::kMatches:
-      return status && EtagOf(*status) == condition.etag;
+  if (condition.kind == WriteCondition::Kind::kAbsent) {
+    return !Look(folder, name, Links::kSee);
   }
-  return false;
+  // A link is an object like any other, with the etag of what it leads to.
+  const auto status = Look(folder, name, Links::kFollow);
+  return status && EtagOf(*status) == condition.etag;
 }
 
 // 0 or an errno. A link fails where a rename would replace: even a program that knows nothing of the lock cannot come

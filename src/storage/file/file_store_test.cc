@@ -83,6 +83,20 @@ TEST_F(FileStoreTest, ServesFilesThatOthersMade) {
   EXPECT_EQ(Get("data/link"), "theirs");
 }
 
+TEST_F(FileStoreTest, ALinkHasTheEtagOfWhatItLeadsTo) {
+  std::ofstream(root() + "/file") << "theirs";
+  std::filesystem::create_symlink(root() + "/file", root() + "/link");
+  const Bytes bytes = AsBytes("ours");
+  WriteOptions options;
+  options.condition = {.kind = WriteCondition::Kind::kMatches, .etag = "another"};
+  EXPECT_FALSE(store_.Write("link", std::span(&bytes, 1), options).ok());
+  options.condition.etag = (*store_.Stat("link"))->etag;
+  const auto written = store_.Write("link", std::span(&bytes, 1), options);
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  EXPECT_EQ(Get("link"), "ours");
+  EXPECT_EQ(Get("file"), "theirs");
+}
+
 TEST_F(FileStoreTest, WhatCannotBeLookedAtEndsAListing) {
   std::filesystem::create_symlink(root() + "/nowhere", root() + "/dangling");
   ASSERT_TRUE(Put("a", "x").ok());
