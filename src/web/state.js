@@ -32,9 +32,9 @@ export const state = {
     read();
   },
 
-  /** Picks a run, or lets go of it. What was picked last is what is read of runs. */
+  /** Picks a run, which is then the one that is read, or lets go of it. */
   pick(uid) {
-    this.set({ pick: this.get("pick") === uid ? "" : uid, run: "" });
+    this.set(this.get("pick") === uid ? { pick: "" } : { pick: uid, run: "" });
   },
 
   /** The address of another view, for links. */

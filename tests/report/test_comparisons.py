@@ -43,6 +43,10 @@ def test_a_second_machine_makes_no_comparison_surer(page_of, samples):
         rows.append(reader.page.get_by_role("row").filter(has_text="Throughput").first.inner_text().split("\t")[:4])
         assert ("Of 2 machines and commits together" in reader.text()) == (name == "two_hosts")
     assert rows[0] == rows[1] and rows[0][3] == "4"
+    with reader.page.expect_download() as download:
+        reader.page.locator("#ratios button.save").click()
+    records = json.load(open(download.value.path()))["data"]["values"]
+    assert [record["label"] for record in records if record.get("all")] == ["all 4"]
 
 
 def test_machines_have_medians_of_their_own(page_of):

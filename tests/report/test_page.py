@@ -401,6 +401,11 @@ def test_what_is_picked_stands_out_in_every_view_and_leads_to_its_run(page_of):
     reader.page.get_by_role("link", name="Its run").click()
     reader.settle()
     assert label in reader.page.get_by_role("region", name="The run").locator("h2").inner_text()
+    run = reader.page.locator("label.choice select").first.input_value()
+    reader.go(f"run?pick={run}")
+    reader.page.get_by_role("button", name="Let go").click()
+    reader.settle()
+    assert reader.address == f"#run?run={run}"
 
 
 def test_nonsense_in_an_address_does_no_harm(page_of):

@@ -78,7 +78,7 @@ function ratioData(report, { pairs, rest }, effect) {
   const { label, common } = report.labelsAmong(known.map(({ i }) => i), others);
   const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([[both]]) }))).slice(0, MOST_PAIRS);
   const { metric, ...all } = effect;
-  if (known.length > 1) shown.push({ ...all, i: -1, label: `all ${known.length}`, all: true });
+  if (known.length > 1) shown.push({ ...all, i: -1, label: `all ${all.pairs}`, all: true });
   return {
     records: shown.map((record, row) => ({ ...record, row })),
     note: joined([known.length > MOST_PAIRS && `${MOST_PAIRS} of ${known.length} pairs; the last row is of all`,

@@ -91,12 +91,12 @@ const best = (report) => {
 };
 
 /**
- * Where the address names no run of what it shows, it names the best: another may be that while it is read, or when a
- * link is opened. One that the report does not have may come yet.
+ * Where the address names no run of what it shows, it names what is picked, or the best: another may be that while it
+ * is read, or when a link is opened. One that the report does not have may come yet.
  */
 export function nameRun(report) {
   const isAsked = state.get("subject", report.subject) === report.subject;
-  if (isAsked && !state.get("run") && !named(report)) state.set({ run: best(report) ?? "" });
+  if (isAsked && !state.get("run")) state.set({ run: named(report) ?? best(report) ?? "" });
 }
 
 export function Run({ page }) {
