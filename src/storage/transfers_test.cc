@@ -217,6 +217,19 @@ int Threads() {
   return 0;
 }
 
+TEST_F(TransfersTest, AnUploadThatIsCancelledAsItBeginsIsNotLeft) {
+  ObjectStore& store = Serve("latency:\n  write: {median: 400ms, p99: 400ms}\n");
+  const std::string content = RandomContent(4 * kPartBytes, 1);
+  Transfers transfers(1);
+  const auto write = transfers.Write(store, "key", {AsBytes(content)});
+  ASSERT_TRUE(WaitUntil([this] { return received() > 0; }));
+  write->Cancel();
+  EXPECT_THAT(write->Wait().status(), HasCode(ErrorCode::kAborted));
+  // Until the server has done all that it was asked.
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_THAT(*store.ListUploads(""), IsEmpty());
+}
+
 TEST_F(TransfersTest, ThousandsUnderWayHoldAHandfulOfThreads) {
   constexpr size_t kCount = 1500;
   ObjectStore& store = Serve("latency:\n  read: {median: 10ms, p99: 10ms}\n", 32);

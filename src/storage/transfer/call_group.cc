@@ -159,8 +159,7 @@ bool CallGroup::done() {
 
 Status CallGroup::status() {
   const std::lock_guard lock(mutex_);
-  const bool cancelled = limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed);
-  return stopped_.ok() && cancelled ? InterruptedStatus() : stopped_;
+  return stopped_.ok() && is_cancelled() ? InterruptedStatus() : stopped_;
 }
 
 void CallGroup::Take(std::unique_ptr<StoreCall> call) {
@@ -178,13 +177,18 @@ void CallGroup::Take(std::unique_ptr<StoreCall> call) {
 }
 
 void CallGroup::EndWhereDue(double now) {
-  if (given_up_) {
+  const bool is_late = limits_.deadline > 0 && now >= limits_.deadline;
+  if (given_up_ || !(is_late || is_cancelled())) {
     return;
   }
-  if (limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed)) {
+  due_at_ = due_at_ > 0 ? due_at_ : now;
+  if (flights_ > 0 && now < due_at_ + limits_.linger_seconds) {
+    return;
+  }
+  if (is_cancelled()) {
     const Status end = InterruptedStatus();
     EndAll(end, FailureOfEnd(end));
-  } else if (limits_.deadline > 0 && now >= limits_.deadline) {
+  } else {
     EndLate();
   }
 }
@@ -303,7 +307,8 @@ void CallGroup::Launch(CallEntry& entry, bool reissue) {
 }
 
 double CallGroup::WakeAt() const {
-  double wake = limits_.deadline > 0 && !given_up_ ? limits_.deadline : std::numeric_limits<double>::max();
+  const double end = due_at_ > 0 ? due_at_ + limits_.linger_seconds : limits_.deadline;
+  double wake = end > 0 && !given_up_ ? end : std::numeric_limits<double>::max();
   for (const CallEntry* entry : delayed_) {
     wake = std::min(wake, entry->not_before);
   }

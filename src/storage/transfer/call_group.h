@@ -35,6 +35,7 @@ class CallGroup {
     CancelFlag cancel = nullptr;
     bool stop_at_failure = true;  ///< the first failed call ends all others
     double deadline = 0;          ///< of the operation, on MonotonicSeconds(); 0: as of one that begins now
+    double linger_seconds = 0;    ///< once cancelled or late: what was sent may still be answered for so long
     int priority = 0;
   };
 
@@ -101,6 +102,7 @@ class CallGroup {
   bool has_calls() const { return !entries_.empty(); }
   bool can_launch() const { return !ready_.empty() && flights_ < limits_.in_flight; }
   int priority() const { return limits_.priority; }
+  bool is_cancelled() const { return limits_.cancel != nullptr && limits_.cancel->load(std::memory_order_relaxed); }
   /// Gives up what was cancelled or is late.
   void EndWhereDue(double now);
   /// Does that, and makes what has waited for its next attempt ready.
@@ -140,6 +142,7 @@ class CallGroup {
   std::optional<CallResult> given_up_;  ///< the end of all calls that have none yet
   std::optional<std::list<CallGroup*>::iterator> listed_;
   std::optional<std::list<CallGroup*>::iterator> turn_;
+  double due_at_ = 0;  ///< when it was first seen to be cancelled or late; 0: it is neither
   int flights_ = 0;
   int64_t launches_ = 0;
   int64_t reissues_ = 0;

@@ -116,8 +116,10 @@ Task<Status> MultipartUpload::BeginNew() {
     upload_id_ = std::move(read.value);
     return read.failure;
   };
-  const CallResult result = co_await SendOne(context_, "begin the upload of", key_, make, take,
-                                             {.cancel = options_.cancel, .deadline = deadline_});
+  // An upload whose id was never heard could not be aborted.
+  const CallResult result = co_await SendOne(
+      context_, "begin the upload of", key_, make, take,
+      {.cancel = options_.cancel, .deadline = deadline_, .linger_seconds = context_.options->give_up_seconds});
   co_return result.status;
 }
 

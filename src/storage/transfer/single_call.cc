@@ -51,6 +51,7 @@ Task<CallResult> SendOne(const CallContext& context, std::unique_ptr<FunctionCal
   CallGroup::Limits limits;
   limits.cancel = options.cancel;
   limits.deadline = options.deadline;
+  limits.linger_seconds = options.linger_seconds;
   limits.priority = CallEngine::kSinglePriority;
   CallResult result;
   CallGroup calls(context, limits);

@@ -59,7 +59,8 @@ std::unique_ptr<FunctionCall> HeadCall(const CallContext& context, std::string o
 /// Beyond what a call itself says.
 struct SingleCallOptions {
   CancelFlag cancel = nullptr;
-  double deadline = 0;  ///< on MonotonicSeconds(); 0: that of the store's operations
+  double deadline = 0;        ///< on MonotonicSeconds(); 0: that of the store's operations
+  double linger_seconds = 0;  ///< as of CallGroup::Limits
 };
 
 /// Sends one call with its retries. Its end is told of the call itself: what the store has done by the time of a
