@@ -285,15 +285,14 @@ std::string SideText(const Declared& declared, const Comparison& comparison, con
   return text;
 }
 
-/// "the geometric mean over 4 matched pairs, each on 2 machines or commits, which range from 1.12x to 1.45x".
+/// "the geometric mean over 4 matched pairs, each under 2 conditions, which range from 1.12x to 1.45x".
 std::string SampleText(const Effect& effect) {
   std::string text =
       effect.pairs == 1 ? "one matched pair" : fmt::format("the geometric mean over {} matched pairs", effect.pairs);
   if (effect.most_groups > 1) {
     const std::string fewest =
         effect.fewest_groups < effect.most_groups ? fmt::format("{} to ", effect.fewest_groups) : "";
-    text +=
-        fmt::format(", {}on {}{} machines or commits", effect.pairs == 1 ? "" : "each ", fewest, effect.most_groups);
+    text += fmt::format(", {}under {}{} conditions", effect.pairs == 1 ? "" : "each ", fewest, effect.most_groups);
   }
   if (effect.pairs > 1 || effect.most_groups > 1) {
     text += fmt::format(", which range from {} to {}", ReadableRatio(effect.low), ReadableRatio(effect.high));

@@ -174,9 +174,9 @@ TEST(FindingsTest, AnotherMachineThatRepeatsEveryPairMakesNothingSurer) {
   EXPECT_NEAR(twice.p_value.value(), once.p_value.value(), 1e-12);
   EXPECT_NEAR(twice.interval->first, once.interval->first, 1e-12);
   EXPECT_NEAR(twice.interval->second, once.interval->second, 1e-12);
-  EXPECT_THAT(FindingsOf(measurements),
-              Contains(Field(&Finding::detail, HasSubstr("over 4 matched pairs, each on 2 machines or commits, "
-                                                         "which range from"))));
+  EXPECT_THAT(
+      FindingsOf(measurements),
+      Contains(Field(&Finding::detail, HasSubstr("over 4 matched pairs, each under 2 conditions, which range from"))));
 }
 
 // Two machines measure one pair: its error is that of the mean of both, and their disagreement leaves nothing sure.
@@ -194,7 +194,7 @@ TEST(FindingsTest, OnePairOnTwoMachinesHasTheErrorOfAllItsRuns) {
   EXPECT_LT(width_of(measurements), alone / std::sqrt(2));
   EXPECT_GT(width_of(measurements), alone / 2);
   EXPECT_THAT(FindingsOf(measurements),
-              Contains(Field(&Finding::detail, HasSubstr("of one matched pair, on 2 machines or commits"))));
+              Contains(Field(&Finding::detail, HasSubstr("of one matched pair, under 2 conditions"))));
   measurements[3] = OnHost(RunOf("lora", 1, 90, 2), "laptop");
   EXPECT_EQ(StrengthOfMethods(measurements), Strength::kUnclear);
 }

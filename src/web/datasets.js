@@ -100,7 +100,7 @@ function ranked({ report, rows, chosen: { y } }) {
     notes.push(commonNote(common));
     return best.map((i, rank) => ({ ...report.record(i), label: label(i), rank, panel, panel_order: order }));
   });
-  const few = `${shown.length} of ${groups.size} machines and commits: filter to see others.`;
+  const few = `${shown.length} of ${groups.size} conditions: filter to see others.`;
   return { records, panels: shown.length, note: groups.size > shown.length ? few : groups.size === 1 ? notes[0] : "" };
 }
 

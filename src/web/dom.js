@@ -51,7 +51,7 @@ export function grid(label, heads, rows) {
 export function Folded({ items, most, more = "more", list = (some) => h("ul", {}, some), isWhole = false }) {
   const [isOpen, setOpen] = useState(false);
   if (isWhole) return list(items);
-  return [list(items.slice(0, most)), items.length > most && h("details", { ontoggle: () => setOpen(true) },
+  return [list(items.slice(0, most)), items.length > most && h("details", { open: isOpen, ontoggle: ({ target }) => setOpen(target.open) },
     h("summary", {}, `${items.length - most} ${more}`), isOpen && list(items.slice(most)))];
 }
 

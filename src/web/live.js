@@ -81,9 +81,8 @@ export class Follower {
 
   /** What cannot be drawn is said until another model is drawn, and is not tried again. */
   draw(model, text) {
-    if (model === this.shown) return;
-    this.shown = model;
-    this.undrawn = "";
+    if (model === this.shown && (model || text === this.instead)) return;
+    Object.assign(this, { shown: model, instead: text, undrawn: "" });
     try {
       this.page.adopt(model, text, this.asked);
     } catch (error) {

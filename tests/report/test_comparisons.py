@@ -41,7 +41,7 @@ def test_a_second_machine_makes_no_comparison_surer(page_of, samples):
     for name in ["demo", "two_hosts"]:
         reader = page_of(name, "compare?by=a_method")
         rows.append(reader.page.get_by_role("row").filter(has_text="Throughput").first.inner_text().split("\t")[:4])
-        assert ("Of 2 machines and commits together" in reader.text()) == (name == "two_hosts")
+        assert ("Of 2 conditions together (commit, host): " in reader.text()) == (name == "two_hosts")
     assert rows[0] == rows[1] and rows[0][3] == "4"
     with reader.page.expect_download() as download:
         reader.page.locator("#ratios button.save").click()
@@ -130,14 +130,88 @@ def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):
         assert compared > 50
 
 
+def repeated_runs(samples):
+    return [json.loads(line) for line in (samples / "repeated.jsonl").read_text().splitlines()]
+
+
+def on_laptop(run):
+    return run | {"uid": run["uid"][::-1], "provenance": run["provenance"] | {"host": "laptop"}}
+
+
+def report_of(runs, folder):
+    """Their page, and beside it the model as JSON."""
+    (folder / "rows.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    fill(folder / "runs.db", folder / "rows.jsonl")
+    for form in ["json", "html"]:
+        asked = ["--experiment", runs[0]["experiment"], "--store", folder / "runs.db", "-o", folder / f"page.{form}"]
+        subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    return folder / "page.html"
+
+
+def welch(first, second):
+    """Scipy's p of two samples of logarithms, of which mean, error and freedom are known."""
+
+    def sample(side):
+        n = side["freedom"] + 1
+        return math.log(side["value"]), side["error"] / side["value"] * math.sqrt(n), n
+
+    return scipy.stats.ttest_ind_from_stats(*sample(first), *sample(second), equal_var=False).pvalue
+
+
+def pooled(places):
+    """Ratio, interval and p of the mean over places of the mean over their pairs, as Welch and Satterthwaite have it."""
+    middle = statistics.mean(statistics.mean(math.log(b["value"] / a["value"]) for a, b in pairs) for pairs in places)
+    sides = [(side, len(places) * len(pairs)) for pairs in places for pair in pairs for side in pair]
+    variances = [(side["error"] / side["value"] / share) ** 2 for side, share in sides]
+    variance = sum(variances)
+    freedom = variance**2 / sum(part**2 / side["freedom"] for part, (side, _) in zip(variances, sides))
+    low, high = scipy.stats.t.interval(0.95, freedom, loc=middle, scale=math.sqrt(variance))
+    p = 2 * scipy.stats.t.sf(abs(middle) / math.sqrt(variance), freedom)
+    return [math.exp(middle), math.exp(low), math.exp(high), p]
+
+
+def pairs_in(model):
+    """Both lengths of each batch size and host: estimates of the throughput, with `i` and `batch_size`."""
+    configurations = model["configurations"]
+    estimates = configurations["estimates"]["throughput"]
+    values = {axis["name"]: axis["values"] for axis in model["axes"]}
+    found = {}
+    for i in range(configurations["count"]):
+        at = {name: values[name][codes[i]] for name, codes in configurations["axes"].items()}
+        one = {name: column[i] for name, column in estimates.items()} | at | {"i": i}
+        found.setdefault((at["batch_size"], at["host"]), {})[at["model_max_length"]] = one
+    return [(sides[128], sides[256]) for sides in found.values()]
+
+
+@pytest.mark.parametrize("batches, pairs_at", [("1", [2]), ("1,4", [2, 1])])
+def test_fewer_than_three_places_are_judged_as_by_welch(samples, read, tmp_path, batches, pairs_at):
+    """One place on two machines; two places, of which the second machine measured one alone."""
+    runs = [run for run in repeated_runs(samples) if run["experiment"].startswith("finetune_full")]
+    runs += [on_laptop(run) for run in runs if run["entity"]["batch_size"] == 1]
+    for number, run in enumerate(runs):
+        speed = run["properties"]["real_tokens_per_second"] * (1 + 0.06 * (number**2 % 7))
+        run["properties"] = run["properties"] | {"real_tokens_per_second": speed}
+    page = report_of(runs, tmp_path)
+    reader = read(f"{page.as_uri()}#compare?by=a_model_max_length&of=m_throughput&f.a_batch_size={batches}")
+    with reader.page.expect_download() as download:
+        reader.page.locator("#ratios button.save").click()
+    records = json.load(open(download.value.path()))["data"]["values"]
+    places, alone = {}, {}
+    for first, second in pairs_in(json.loads(page.with_suffix(".json").read_text())):
+        places.setdefault(first["batch_size"], []).append((first, second))
+        alone[second["i"]] = welch(first, second)
+    shown = [places[batch] for batch in map(int, batches.split(","))]
+    assert [len(pairs) for pairs in shown] == pairs_at
+    (together,) = [record for record in records if record.get("all")]
+    assert [together[name] for name in ["ratio", "low", "high", "p"]] == pytest.approx(pooled(shown), rel=1e-4)
+    assert together["pairs"] == len(pairs_at) and 1e-4 < together["p"] < 0.9
+    told = {record["i"]: record["p"] for record in records if not record.get("all")}
+    assert len(told) == sum(pairs_at) and told == pytest.approx({i: alone[i] for i in told}, rel=1e-4)
+
+
 def test_each_machine_has_forecasts_as_wrong_as_its_own(samples, read, tmp_path):
-    rows = [json.loads(line) for line in (samples / "repeated.jsonl").read_text().splitlines()]
-    others = [row | {"uid": row["uid"][::-1], "provenance": row["provenance"] | {"host": "laptop"}} for row in rows]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows + others))
-    fill(tmp_path / "hosts.db", tmp_path / "rows.jsonl")
-    page = tmp_path / "hosts.html"
-    asked = ["--experiment", rows[0]["experiment"], "--store", tmp_path / "hosts.db", "-o", page]
-    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    runs = repeated_runs(samples)
+    page = report_of(runs + [on_laptop(run) for run in runs], tmp_path)
     lines = read(page.as_uri() + "#predicted").page.locator("p.lead").all_inner_texts()
     hosts, errors = zip(*(line.split(": ", 1) for line in lines))
     assert sorted(hosts) == ["host laptop", "host workbench"]

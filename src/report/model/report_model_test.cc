@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -180,6 +181,30 @@ TEST(ReportModelTest, StepsWithoutALossAreAHole) {
   EXPECT_EQ(series.at("x"), json({1, 2, 3, 4}));
   EXPECT_EQ(series.at("y"), json({3, nullptr, 2, 1}));
   EXPECT_EQ(series.at("of"), 3);
+  EXPECT_EQ(series.at("missing"), 1);
+}
+
+TEST(ReportModelTest, ALossThatIsNoNumberThroughoutIsSaidAndWhatADeviceDoesNotTellIsNot) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Measurement run = MakeValid({.steps = 3});
+  run.series["loss"] = {kNan, kNan, kNan};
+  run.series["time_s"] = {0, 1};
+  run.series["gpu0.power_watts"] = {kNan, kNan};
+  const json series = ModelOf({run}).at("runs").at("series").at(run.uid);
+  ASSERT_TRUE(series.contains("loss"));
+  EXPECT_EQ(series.at("loss").at("of"), 0);
+  EXPECT_EQ(series.at("loss").at("missing"), 3);
+  EXPECT_FALSE(series.contains("gpu0.power_watts"));
+}
+
+TEST(ReportModelTest, WhatWasSampledAtNoTimeIsNotCounted) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Measurement run = MakeValid({.steps = 8});
+  run.series["time_s"] = {0, 1, kNan, kNan};
+  run.series["cpu_tree_percent"] = {100, kNan, 100, kNan};
+  const json series = ModelOf({run}).at("runs").at("series").at(run.uid).at("cpu_tree_percent");
+  EXPECT_EQ(series.at("y"), json({100, nullptr}));
+  EXPECT_EQ(series.at("of"), 1) << "nothing was thinned";
   EXPECT_EQ(series.at("missing"), 1);
 }
 

@@ -30,8 +30,11 @@ bool IsSampled(const Measurement& run, std::string_view name) {
   return !by_step && run.series.contains(kTime) && SeriesOf(run, name).size() == SeriesOf(run, kTime).size();
 }
 
-bool SaysSomething(const std::vector<double>& values) {
-  return std::ranges::any_of(values, [](double value) { return std::isfinite(value) && value != 0; });
+/// What a device does not tell is no number in every sample; of a step that is a result.
+bool SaysSomething(const Measurement& run, std::string_view name) {
+  const bool is_sampled = IsSampled(run, name);
+  return std::ranges::any_of(SeriesOf(run, name),
+                             [&](double value) { return std::isfinite(value) ? value != 0 : !is_sampled; });
 }
 
 std::vector<std::string> ShownSeries(const Measurement& run) {
@@ -39,7 +42,7 @@ std::vector<std::string> ShownSeries(const Measurement& run) {
   for (const auto& [name, values] : run.series) {
     const bool shown = !IsLaneSeries(name) && std::ranges::find(kNotShown, name) == kNotShown.end() &&
                        !name.ends_with("memory_total_bytes");
-    if (shown && SaysSomething(values)) {
+    if (shown && SaysSomething(run, name)) {
       names.push_back(name);
     }
   }
@@ -62,9 +65,15 @@ json SeriesJson(const Measurement& run, std::string_view name, size_t most_point
     series["x"].push_back(Rounded(at));
     series["y"].push_back(Rounded(value));
   }
-  const auto finite = std::ranges::count_if(y, [](double value) { return std::isfinite(value); });
-  series["of"] = finite;
-  series["missing"] = std::ssize(y) - finite;
+  size_t known = 0;
+  size_t missing = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (std::isfinite(x[i])) {
+      ++(std::isfinite(y[i]) ? known : missing);
+    }
+  }
+  series["of"] = known;
+  series["missing"] = missing;
   return series;
 }
 

@@ -13,7 +13,7 @@ nlohmann::json SeriesPart(const std::vector<const samplestore::Measurement*>& ru
 
 /// Of a run what people look at, by name {"x": [...], "y": [...]}, x in steps from 1 or, of what was sampled, in
 /// seconds, each thinned to about `most_points`, with the figure that it is shown in (model/figures.h) and its label
-/// there. What is zero throughout is left out.
+/// there. What is zero throughout is left out, and so is what was sampled and is no number throughout.
 nlohmann::json SeriesOfRun(const samplestore::Measurement& run, size_t most_points);
 
 }  // namespace assay::report

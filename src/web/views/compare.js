@@ -56,7 +56,9 @@ function effectRow({ metric, ratio: value, low, high, adjusted, strength, pairs 
 
 /** What a reader must know before believing it; `places` is how many of the pairs are not each other's repeats. */
 function warnings(report, pairs, places = pairs.length) {
-  const groups = new Set(pairs.map(([, second]) => report.group[second])).size;
+  const many = (of) => new Set(pairs.map(([, second]) => of[second])).size;
+  const conditions = many(report.group);
+  const names = report.axes.filter(({ condition, codes }) => condition && many(codes) > 1).map(({ label }) => label);
   const fewest = Math.min(...pairs.flat().map((i) => report.model.configurations.runs[i]));
   const starved = pairs.flat().filter((i) => report.starved.has(i)).length;
   const areFew = (n) => n < FEWEST_FOR_INTERVAL;
@@ -64,8 +66,8 @@ function warnings(report, pairs, places = pairs.length) {
     areFew(fewest) && `Repeats are few: a side has ${count(fewest, "run")}. How much a further one would differ is `
       + `${fewest < 2 ? "not known" : "hardly known"}; assay explore --repeats 3 measures it.`,
     areFew(places) && `${count(places, "matched pair")}: nothing shows that it is so elsewhere.`,
-    groups > 1 && `Of ${groups} machines and commits together: pairs that differ in these alone count as one. Filter to `
-      + "see one.",
+    conditions > 1 && `Of ${conditions} conditions together (${names.join(", ")}): pairs that differ in these alone `
+      + "count as one. Filter to see one.",
     starved > 0 && `${starved} of the configurations waited for processors.`,
   ].filter(Boolean);
   return list.length > 0 && h("ul.warnings", {}, list.map((text) => h("li", {}, text)));

@@ -27,7 +27,7 @@ function summary(report, { off }, rows) {
     const name = groups.length > 1 && `${report.labelOf(group[0], conditions)}: `;
     return h("p.lead", {}, name, errorText(group.map(off.value)));
   });
-  const few = `${MOST_GROUPS} of ${groups.length} machines and commits: filter to see others.`;
+  const few = `${MOST_GROUPS} of ${groups.length} conditions: filter to see others.`;
   return [lines, groups.length > MOST_GROUPS && h("p.note", {}, few)];
 }
 

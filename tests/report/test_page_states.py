@@ -1,0 +1,61 @@
+"""What the page keeps and says between its states: after paper, of what has no value, once its store answers."""
+
+import json
+import subprocess
+
+import pytest
+from page_server import BIN_DIR, Served, fill
+
+
+def test_what_was_unfolded_stays_so_after_paper(page_of):
+    reader = page_of("ten_thousand")
+    findings = reader.page.get_by_role("region", name="Findings")
+
+    def shown_after_paper():
+        for event in ["beforeprint", "afterprint"]:
+            reader.page.evaluate("(name) => { dispatchEvent(new Event(name)) }", event)
+            reader.settle()
+        return findings.get_by_role("listitem").count()
+
+    folded = shown_after_paper()
+    findings.locator("summary").click()
+    reader.settle()
+    assert shown_after_paper() > folded > 0
+    findings.locator("summary").click()
+    reader.settle()
+    assert shown_after_paper() == folded
+
+
+def test_a_loss_that_is_no_number_at_any_step_is_said(samples, read, tmp_path):
+    run = json.loads((samples / "one.jsonl").read_text().splitlines()[0])
+    steps = len(run["series"]["loss"])
+    run["series"]["loss"] = [None] * steps
+    (tmp_path / "run.jsonl").write_text(json.dumps(run) + "\n")
+    fill(tmp_path / "run.db", tmp_path / "run.jsonl")
+    asked = ["--experiment", run["experiment"], "--store", tmp_path / "run.db", "-o", tmp_path / "page.html"]
+    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    loss = read((tmp_path / "page.html").as_uri() + "#run").page.get_by_role("figure", name="Loss")
+    assert f"{steps} of {steps} have no value" in loss.inner_text()
+
+
+@pytest.fixture
+def nothing(samples, tmp_path):
+    fill(tmp_path / "none.db", samples / "none.jsonl")
+    served = Served(tmp_path / "none.db")
+    yield served
+    served.stop()
+
+
+def test_an_empty_store_that_could_not_be_read_is_empty_once_it_is(nothing, read):
+    subjects = "**/api/v1/subjects?*"
+    reader = read(
+        nothing.link,
+        before=lambda page: page.route(subjects, lambda route: route.fulfill(status=503, body="busy")),
+    )
+    reader.page.get_by_text("The store cannot be read now.").wait_for()
+    reader.page.unroute(subjects)
+    reader.page.get_by_role("status").get_by_text("live").wait_for()
+    reader.settle()
+    assert "Nothing has been measured yet." in reader.text() and "cannot be read" not in reader.text()
+    assert all("503" in message for message in reader.messages)
+    reader.messages.clear()
