@@ -117,9 +117,8 @@ void ReadExperts(ConfigReader& keys, ModelConfig& config) {
     keys.Fail(fmt::format("num_experts_per_tok {} is more than num_local_experts {}", config.experts_per_token,
                           config.num_experts));
   }
-  if (keys.BooleanOr("output_router_logits", false)) {
-    keys.Fail("output_router_logits true, the router's auxiliary loss, is not supported: set it to false");
-  }
+  const double coefficient = keys.NonNegativeOr("router_aux_loss_coef", 0.001);
+  config.router_loss_coefficient = keys.BooleanOr("output_router_logits", false) ? coefficient : 0.0;
   if (keys.NonNegativeOr("router_jitter_noise", 0) > 0) {
     keys.Fail("router_jitter_noise other than 0 is not supported");
   }

@@ -34,7 +34,8 @@ void ReadSizes(ConfigReader& keys, const ShortNames& names, ModelConfig& config)
 /// A chance that something is dropped, below 1.
 double ReadDropout(ConfigReader& keys, std::string_view key, double absent);
 
-/// Experts in the place of the MLP: how many there are, and how many a token goes through.
+/// Experts in the place of the MLP: how many there are, how many a token goes through, and what their router's loss
+/// counts for.
 void ReadExperts(ConfigReader& keys, ModelConfig& config);
 
 /// The multipliers of Granite: on embedding, residuals, scores and logits.

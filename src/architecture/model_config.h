@@ -57,11 +57,12 @@ struct ModelConfig {
   bool query_key_value_bias = false;
   bool output_bias = false;  ///< of attention's output
   bool mlp_bias = false;
-  bool query_key_norm = false;    ///< of each head, before it is rotated
-  bool gelu_tanh = false;         ///< GPT-BigCode, Bloom: by its tangent, else exact
-  int64_t num_experts = 0;        ///< mixtral: of each layer's MLP
-  int64_t experts_per_token = 0;  ///< mixtral: that a token goes through
-  bool stacked_experts = false;   ///< mixtral: one tensor holds the weights of all experts
+  bool query_key_norm = false;           ///< of each head, before it is rotated
+  bool gelu_tanh = false;                ///< GPT-BigCode, Bloom: by its tangent, else exact
+  int64_t num_experts = 0;               ///< mixtral: of each layer's MLP
+  int64_t experts_per_token = 0;         ///< mixtral: that a token goes through
+  bool stacked_experts = false;          ///< mixtral: one tensor holds the weights of all experts
+  double router_loss_coefficient = 0.0;  ///< mixtral: of the routers' auxiliary loss; 0: none is in the loss
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;
   double attention_scale = 0.0;  ///< of the scores: 1 / sqrt(head_dim), or Granite's attention_multiplier

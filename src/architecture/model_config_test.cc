@@ -415,8 +415,18 @@ TEST(ModelConfigTest, ExpertsAreRefusedWhereTheyAreNotUnderstood) {
   };
   EXPECT_THAT(error_with("num_experts_per_tok", 5),
               HasSubstr("num_experts_per_tok 5 is more than num_local_experts 4"));
-  EXPECT_THAT(error_with("output_router_logits", true), HasSubstr("the router's auxiliary loss, is not supported"));
+  EXPECT_THAT(error_with("router_aux_loss_coef", -0.1), HasSubstr("router_aux_loss_coef"));
   EXPECT_THAT(error_with("router_jitter_noise", 0.1), HasSubstr("router_jitter_noise other than 0 is not supported"));
+}
+
+TEST(ModelConfigTest, TheRoutersLossCountsWhereTheirLogitsAreAskedFor) {
+  json config = Mixtral();
+  config["router_aux_loss_coef"] = 0.02;
+  EXPECT_DOUBLE_EQ(Parse(config).router_loss_coefficient, 0);
+  config["output_router_logits"] = true;
+  EXPECT_DOUBLE_EQ(Parse(config).router_loss_coefficient, 0.02);
+  config.erase("router_aux_loss_coef");
+  EXPECT_DOUBLE_EQ(Parse(config).router_loss_coefficient, 0.001);
 }
 
 TEST(ModelConfigTest, ReadsEveryNamedModel) {

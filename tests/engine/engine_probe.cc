@@ -77,6 +77,7 @@ PackedBatch read_batch(const std::string& path, uint64_t generator_seed, at::Dev
     batch.row_offsets.push_back(static_cast<int64_t>(ids.size()));
     batch.longest_row = std::max(batch.longest_row, static_cast<int64_t>(row_ids.size()));
   }
+  batch.step_supervised = static_cast<int64_t>(supervised.size());
   batch.ids_T = at::tensor(ids, at::kLong).to(device);
   batch.positions_T = at::tensor(positions, at::kLong).to(device);
   batch.row_offsets_R1 = at::tensor(batch.row_offsets, at::kLong).to(at::kInt).to(device);

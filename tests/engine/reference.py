@@ -139,6 +139,14 @@ MODELS = {
     "mixtral_all_experts": (MixtralConfig, dict(num_local_experts=2)),
     "mixtral_window": (MixtralConfig, dict(sliding_window=5, num_local_experts=8, num_experts_per_tok=3)),
     "mixtral_unused_experts": (MixtralConfig, dict(num_local_experts=64, num_experts_per_tok=2, head_dim=16)),
+    "granitemoe_router_loss": (
+        GraniteMoeConfig,
+        dict(num_local_experts=5, num_experts_per_tok=2, output_router_logits=True, router_aux_loss_coef=0.3),
+    ),
+    "mixtral_router_loss": (
+        MixtralConfig,
+        dict(num_local_experts=4, num_hidden_layers=3, output_router_logits=True, router_aux_loss_coef=0.5),
+    ),
     "qwen2": (Qwen2Config, {}),
     "qwen2_tied": (Qwen2Config, dict(tie_word_embeddings=True)),
     "qwen2_head_dim": (Qwen2Config, dict(head_dim=16)),

@@ -31,6 +31,7 @@ void CheckDecoder(const ModelConfig& config) {
   const bool rotates = config.network != Network::kGptBigCode && config.network != Network::kBloom;
   Require(config.head_dim > 0 && (!rotates || config.head_dim % 2 == 0), "half of a head can be turned");
   Require(config.experts_per_token <= config.num_experts, "a token's experts are there");
+  Require(config.router_loss_coefficient >= 0, "an uneven choice of experts never counts for less than an even one");
   Require(config.attention_dropout >= 0 && config.attention_dropout < 1, "something is left of what is dropped");
   Require(static_cast<int64_t>(config.layer_windows.size()) == config.num_layers &&
               std::ranges::all_of(config.layer_windows, [](int64_t window) { return window >= 0; }),

@@ -88,6 +88,22 @@ def test_lora(models, tmp_path, family, case):
     assert_same_curve(run, steps, 1e-4, 1e-3)
 
 
+@pytest.mark.parametrize("method", ["full", "lora", "checkpointed"])
+@pytest.mark.parametrize("family", tiny.ROUTER_LOSS)
+def test_router_loss(models, tmp_path, family, method):
+    """Once in each micro-batch's loss, over all its tokens; a micro-batch of masked rows alone has it too."""
+    adapter = reference.save_adapter(models[family], tmp_path / "adapter") if method == "lora" else None
+    rows = tiny.make_rows(11)
+    for row in rows[2:4]:
+        row["labels"] = [-100] * len(row["labels"])
+    settings = {**CASES["accumulated"], "lr_scheduler_type": "constant"}
+    layers = {"gradient_checkpointing": "on"} if method == "checkpointed" else {}
+    run, steps, _ = both(models, tmp_path, family, settings, rows, adapter, **layers)
+    assert_same_curve(run, steps, 1e-4, 1e-3)
+    without, _, _ = both(models, tmp_path, family.replace("-balanced", ""), settings, rows)
+    assert abs(without.steps[0]["loss"] - run.steps[0]["loss"]) > 0.1, "the loss of the routers is in it"
+
+
 @pytest.mark.parametrize("method", ["full", "lora"])
 @pytest.mark.parametrize("family", IN_16_BITS)
 def test_bfloat16(models, tmp_path, family, method):

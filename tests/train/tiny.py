@@ -64,6 +64,21 @@ CONFIGS = {
     "qwen2": lambda: Qwen2Config(**SHAPE, use_sliding_window=True, sliding_window=16, max_window_layers=1),
     "qwen3": lambda: Qwen3Config(**SHAPE, head_dim=16, tie_word_embeddings=True),
 }
+#: With the loss of their routers, large enough to move the course.
+ROUTER_LOSS = {
+    "mixtral-balanced": lambda: MixtralConfig(
+        **SHAPE, num_local_experts=4, output_router_logits=True, router_aux_loss_coef=0.2
+    ),
+    "granitemoe-balanced": lambda: GraniteMoeConfig(
+        **SHAPE,
+        num_local_experts=6,
+        num_experts_per_tok=3,
+        tie_word_embeddings=True,
+        logits_scaling=4.0,
+        output_router_logits=True,
+        router_aux_loss_coef=0.2,
+    ),
+}
 #: Every token takes every expert: in 16 bits rounding would decide which else.
 ALL_EXPERTS = {
     "mixtral-all": lambda: MixtralConfig(**SHAPE, num_local_experts=2),
@@ -82,13 +97,13 @@ def lora_targets(family):
         "mixtral": experts,
         "granitemoe": experts,
     }
-    return of_families.get(family, ["q_proj", "v_proj", "down_proj"])
+    return of_families.get(family.removesuffix("-balanced"), ["q_proj", "v_proj", "down_proj"])
 
 
 def make_model(name):
     """Random weights, large enough for losses to move."""
     torch.manual_seed(5)
-    model = AutoModelForCausalLM.from_config({**CONFIGS, **ALL_EXPERTS}[name](), dtype=torch.float32)
+    model = AutoModelForCausalLM.from_config({**CONFIGS, **ALL_EXPERTS, **ROUTER_LOSS}[name](), dtype=torch.float32)
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() > 1:

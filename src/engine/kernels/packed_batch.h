@@ -25,6 +25,10 @@ struct PackedBatch {
   at::Tensor supervised_positions_S;  ///< int64
   at::Tensor supervised_targets_S;    ///< int64
 
+  /// Supervised tokens of the whole step that this is a micro-batch of, by whose number its losses are divided; 0: what
+  /// the model adds to the loss of its tokens does not count.
+  int64_t step_supervised = 0;
+
   /// Every row begins with so many places of a trained prompt, which are no tokens: their ids are 0 and bear no loss.
   int64_t prompt_length = 0;
   at::Tensor prompt_places;  ///< int64, [R * prompt_length]: where in the batch they are, row by row

@@ -62,11 +62,19 @@ class CausalLM : public Splittable {
   virtual at::Tensor logits(const PackedBatch& batch) = 0;
   /// The pass of the part that this model is: from the residual stream [T, H] that the part before it gave (not read
   /// where it begins the model) to the residual stream, or, where it ends the model, to the sum of the cross-entropies
-  /// of the supervised tokens, a float32 scalar. The caller divides: backward will bring `gradient` to it (see
-  /// linear_cross_entropy_sum).
+  /// of the supervised tokens, a float32 scalar, with the auxiliary loss of routers added to it times
+  /// router_loss_weight(). The caller divides: backward will bring `gradient` to it (see linear_cross_entropy_sum).
   virtual at::Tensor forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) = 0;
   /// The same of a whole model.
   at::Tensor loss_sum(const PackedBatch& batch, double gradient) { return forward(batch, {}, gradient); }
+
+  /// So many times the batch's auxiliary loss of routers (router_balance.h) are in its loss: the model's coefficient
+  /// for it, times what the caller divides by, as transformers has it once in each micro-batch's loss.
+  double router_loss_weight(const PackedBatch& batch) const {
+    return config().router_loss_coefficient * static_cast<double>(batch.step_supervised);
+  }
+  /// Whether anything in the batch has a loss.
+  bool bears_loss(const PackedBatch& batch) const { return batch.supervised() > 0 || router_loss_weight(batch) > 0; }
 
   virtual bool begins_model() const = 0;
   virtual bool ends_model() const = 0;

@@ -176,15 +176,15 @@ at::Tensor Decoder::put_prompt(const at::Tensor& x_TH, const PackedBatch& batch)
   return x_TH.index_copy(0, batch.prompt_places, rows_PH);
 }
 
-LayerRun Decoder::layer_run(const PackedBatch& batch, const RotaryTable& rotary, Output output,
-                            KeptAttention* kept) const {
+LayerRun Decoder::layer_run(const Pass& pass, Output output, KeptAttention* kept) const {
   return {.config = config_,
           .split = split_,
           .training = training_,
-          .batch = batch,
-          .rotary = rotary,
+          .batch = pass.batch,
+          .rotary = pass.rotary,
           .output = output,
-          .kept = kept};
+          .kept = kept,
+          .balance = pass.balance};
 }
 
 LayerResult Decoder::run_layer(size_t index, const LayerState& input, const LayerRun& run) const {
@@ -196,18 +196,18 @@ LayerResult Decoder::run_layer(size_t index, const LayerState& input, const Laye
 }
 
 LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
-                                     const std::shared_ptr<const PackedBatch>& batch, const RotaryTable& rotary) const {
-  // The table is held by value: a longer batch may replace the cache's before backward runs.
-  auto layer = [this, index, batch, rotary, output = Output::kComputed,
+                                     const std::shared_ptr<const Pass>& pass) const {
+  auto layer = [this, index, pass, output = Output::kComputed,
                 kept = KeptAttention()](const LayerState& state) mutable {
-    return run_layer(index, state, layer_run(*batch, rotary, std::exchange(output, Output::kUnset), &kept));
+    return run_layer(index, state, layer_run(*pass, std::exchange(output, Output::kUnset), &kept));
   };
   return checkpointed(std::move(layer), input);
 }
 
-LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input_TH) {
-  const RotaryTable rotary = rotary_ ? rotary_->table(batch.longest_row) : RotaryTable();
-  const auto shared_batch = std::make_shared<const PackedBatch>(batch);
+LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input_TH,
+                               const std::shared_ptr<RouterBalance>& balance) {
+  const auto pass =
+      std::make_shared<const Pass>(Pass{batch, rotary_ ? rotary_->table(batch.longest_row) : RotaryTable(), balance});
   LayerState state{split_.split_tokens(begins_model() ? embed(batch) : input_TH, embedding_.path), {}};
   int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   bool keeps_activations = state.residual_TH.requires_grad();
@@ -215,16 +215,17 @@ LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input
     keeps_activations = keeps_activations || layers_[i]->trains();
     if (keeps_activations && to_checkpoint > 0) {
       --to_checkpoint;
-      state = checkpoint_layer(i, state, shared_batch, rotary);
+      state = checkpoint_layer(i, state, pass);
     } else {
-      state = run_layer(i, state, layer_run(batch, rotary)).state;
+      state = run_layer(i, state, layer_run(*pass)).state;
     }
   }
   return state;
 }
 
-at::Tensor Decoder::final_hidden(const PackedBatch& batch, const at::Tensor& input_TH) {
-  const LayerState state = hooks_.enter(last_unit(), run_layers(batch, input_TH), /*again=*/false);
+at::Tensor Decoder::final_hidden(const PackedBatch& batch, const at::Tensor& input_TH,
+                                 const std::shared_ptr<RouterBalance>& balance) {
+  const LayerState state = hooks_.enter(last_unit(), run_layers(batch, input_TH, balance), /*again=*/false);
   const at::Tensor normed_TH =
       normed_sum(state.residual_TH, state.block_TH, final_norm_, config_.norm_eps, config_.residual_multiplier)
           .normed_TH.value;
@@ -238,15 +239,19 @@ at::Tensor Decoder::logits(const PackedBatch& batch) {
 }
 
 at::Tensor Decoder::forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) {
+  TORCH_CHECK(is_whole() || router_loss_weight(batch) == 0, "the routers' loss is of all layers together");
   if (!ends_model()) {
     const LayerState state = run_layers(batch, input_TH);
     const at::Tensor stream_TH = add_scaled(state.residual_TH, state.block_TH, config_.residual_multiplier);
     return split_.join_tokens(stream_TH, batch.tokens(), "residual stream");
   }
-  const at::Tensor hidden_TH = final_hidden(batch, input_TH);
-  return hooks_.leave(last_unit(), linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S,
-                                                            batch.supervised_targets_S, config_.logits_divisor,
-                                                            head().frozen, gradient));
+  const double routers = router_loss_weight(batch);
+  const auto balance = routers > 0 ? std::make_shared<RouterBalance>(gradient * routers) : nullptr;
+  const at::Tensor hidden_TH = final_hidden(batch, input_TH, balance);
+  const at::Tensor loss =
+      linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S, batch.supervised_targets_S,
+                               config_.logits_divisor, head().frozen, gradient);
+  return hooks_.leave(last_unit(), balance ? loss + balance->loss() * routers : loss);
 }
 
 void Decoder::set_checkpointed_layers(int64_t count) {

@@ -53,6 +53,13 @@ class Decoder : public CausalLM {
   void set_split_hooks(SplitHooks* hooks) override { split_.set(hooks); }
 
  private:
+  /// What is the same for all layers. Held by value: a longer batch may replace the cache's table before backward runs.
+  struct Pass {
+    PackedBatch batch;
+    RotaryTable rotary;
+    std::shared_ptr<RouterBalance> balance;
+  };
+
   int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
   bool has_embedding() const { return embedding_.weight_OI.defined(); }
   int64_t unit_of_layer(size_t index) const { return static_cast<int64_t>(index) + (has_embedding() ? 1 : 0); }
@@ -67,15 +74,15 @@ class Decoder : public CausalLM {
   at::Tensor embed(const PackedBatch& batch) const;
   /// x with the prompt at its places.
   at::Tensor put_prompt(const at::Tensor& x_TH, const PackedBatch& batch) const;
-  LayerRun layer_run(const PackedBatch& batch, const RotaryTable& rotary, Output output = Output::kComputed,
-                     KeptAttention* kept = nullptr) const;
+  LayerRun layer_run(const Pass& pass, Output output = Output::kComputed, KeptAttention* kept = nullptr) const;
   /// A layer between its hooks.
   LayerResult run_layer(size_t index, const LayerState& input, const LayerRun& run) const;
-  LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const PackedBatch>& batch,
-                              const RotaryTable& rotary) const;
+  LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const Pass>& pass) const;
   /// The state after the last layer that is here, of the stream that the first one takes in.
-  LayerState run_layers(const PackedBatch& batch, const at::Tensor& input_TH);
-  at::Tensor final_hidden(const PackedBatch& batch, const at::Tensor& input_TH);
+  LayerState run_layers(const PackedBatch& batch, const at::Tensor& input_TH,
+                        const std::shared_ptr<RouterBalance>& balance = {});
+  at::Tensor final_hidden(const PackedBatch& batch, const at::Tensor& input_TH,
+                          const std::shared_ptr<RouterBalance>& balance = {});
 
   ModelConfig config_;
   int64_t first_layer_;

@@ -11,6 +11,7 @@
 #include "engine/model/causal_lm.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/norm.h"
+#include "engine/model/router_balance.h"
 #include "engine/model/split_hooks.h"
 
 namespace assay::engine {
@@ -21,9 +22,10 @@ struct LayerRun {
   const SplitProducts& split;
   bool training = true;  ///< dropout is active
   const PackedBatch& batch;
-  const RotaryTable& rotary;          ///< empty: positions are not rotary
-  Output output = Output::kComputed;  ///< kUnset: backward runs it again
-  KeptAttention* kept = nullptr;      ///< of a checkpointed layer: what the first run leaves for the second
+  const RotaryTable& rotary;                    ///< empty: positions are not rotary
+  Output output = Output::kComputed;            ///< kUnset: backward runs it again
+  KeptAttention* kept = nullptr;                ///< of a checkpointed layer: what the first run leaves for the second
+  std::shared_ptr<RouterBalance> balance = {};  ///< null: routers have no loss of their own
 
   /// What a block adds to the residual stream, where some of it is dropped: `path` is the dropout's own. The parts of a
   /// sum have the same elements dropped.

@@ -84,10 +84,23 @@ at::Tensor Experts::weighted(const Recomputable& x_SH, const Routing& routing, O
   return grouped_linear(inner_SI.value, down_, offsets, inner_SI.again, output);
 }
 
-at::Tensor Experts::forward(const Recomputable& x_TH, int64_t part, Output output) const {
-  const int64_t first = own() == experts_ ? 0 : part * own();
+Routing Experts::routing_of(const Recomputable& x_TH, int64_t first, bool attaches, Output output,
+                            const std::shared_ptr<RouterBalance>& balance) const {
   const at::Tensor logits_TE = linear(x_TH.value, router_EH_, std::nullopt, x_TH.again);
-  const Routing routing = route(logits_TE, per_token_, first, own());
+  if (!balance) {
+    return route(logits_TE, per_token_, first, own());
+  }
+  Routing routing = route(attaches ? RouterBalance::attach(logits_TE, balance) : logits_TE, per_token_, first, own());
+  if (output == Output::kComputed) {
+    balance->count(logits_TE, routing.choices_E);
+  }
+  return routing;
+}
+
+at::Tensor Experts::forward(const Recomputable& x_TH, int64_t part, Output output,
+                            const std::shared_ptr<RouterBalance>& balance) const {
+  const int64_t first = own() == experts_ ? 0 : part * own();
+  const Routing routing = routing_of(x_TH, first, /*attaches=*/part == 0, output, balance);
   return tokens_of_rows(weighted(recomputable_rows(x_TH, routing), routing, output), routing);
 }
 

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "architecture/model_config.h"
 #include "engine/kernels/grouped_linear.h"
 #include "engine/model/recomputable.h"
+#include "engine/model/router_balance.h"
 #include "engine/model/routing.h"
 
 namespace assay::engine {
@@ -27,8 +29,10 @@ class Experts {
   std::vector<std::pair<std::string, at::Tensor*>> places();
 
   /// The sum of what a token's experts give, each times what the router gives it. Where not all are here, `part` says
-  /// which of the equal parts these are, and the sum is over them. `output` as in linear() of the kernels.
-  at::Tensor forward(const Recomputable& x_TH, int64_t part, Output output = Output::kComputed) const;
+  /// which of the equal parts these are, and the sum is over them. `output` as in linear() of the kernels; what
+  /// backward runs again (kUnset) `balance` has counted before. Null: the router has no loss of its own.
+  at::Tensor forward(const Recomputable& x_TH, int64_t part, Output output = Output::kComputed,
+                     const std::shared_ptr<RouterBalance>& balance = {}) const;
 
   /// Features that the experts of a token make of it; where not all are here, at most.
   int64_t inner_width() const;
@@ -38,6 +42,9 @@ class Experts {
 
  private:
   int64_t own() const;
+  /// `attaches`: of ranks that all have these tokens, one gives their gradient of the balance.
+  Routing routing_of(const Recomputable& x_TH, int64_t first, bool attaches, Output output,
+                     const std::shared_ptr<RouterBalance>& balance) const;
   at::Tensor weighted(const Recomputable& x_SH, const Routing& routing, Output output) const;
 
   std::string path_;

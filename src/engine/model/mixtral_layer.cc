@@ -23,7 +23,8 @@ LayerWidths MixtralLayer::widths() const {
 at::Tensor MixtralLayer::mlp(const Recomputable& x_TH, const LayerRun& run) const {
   const int64_t tokens = run.batch.tokens();
   const Recomputable all_TH = run.split.enter(x_TH, tokens, experts_path_);
-  return run.split.sum(experts_.forward(all_TH, run.split.part(), run.output), tokens, experts_path_, run.output);
+  const at::Tensor part_TH = experts_.forward(all_TH, run.split.part(), run.output, run.balance);
+  return run.split.sum(part_TH, tokens, experts_path_, run.output);
 }
 
 }  // namespace assay::engine

@@ -1,6 +1,7 @@
 #include "engine/model/routing.h"
 
 #include <ATen/ops/bincount.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/softmax.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/zeros.h>
@@ -15,11 +16,11 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
 /// Where the rows of each of the experts begin among all that are sorted by expert, and their number.
-std::vector<int64_t> begins_of(const at::Tensor& expert_of_choice, int64_t experts) {
-  std::vector<int64_t> begins(static_cast<size_t>(experts) + 1, 0);
-  const at::Tensor counts = at::bincount(expert_of_choice, {}, experts).to(at::kCPU);
-  for (int64_t e = 0; e < experts; ++e) {
-    begins[static_cast<size_t>(e) + 1] = begins[static_cast<size_t>(e)] + counts.const_data_ptr<int64_t>()[e];
+std::vector<int64_t> begins_of(const at::Tensor& choices_E) {
+  std::vector<int64_t> begins = {0};
+  const at::Tensor counts = choices_E.to(at::kCPU);
+  for (int64_t e = 0; e < counts.size(0); ++e) {
+    begins.push_back(begins.back() + counts.const_data_ptr<int64_t>()[e]);
   }
   return begins;
 }
@@ -75,10 +76,12 @@ Routing route(const at::Tensor& logits_TE, int64_t per_token, int64_t first, int
   const at::Tensor expert_of_choice = experts_Tk.flatten();
   const at::Tensor sorted = expert_of_choice.argsort(/*stable=*/true, /*dim=*/0, /*descending=*/false);
   const bool is_shape = logits_TE.is_meta();
-  const std::vector<int64_t> begins =
-      is_shape ? most_begins(logits_TE.size(0), per_token, own) : begins_of(expert_of_choice, logits_TE.size(1));
-  const auto begin = begins.begin() + (is_shape ? 0 : first);
   Routing routing;
+  routing.choices_E = is_shape ? at::empty({logits_TE.size(1)}, expert_of_choice.options())
+                               : at::bincount(expert_of_choice, {}, logits_TE.size(1));
+  const std::vector<int64_t> begins =
+      is_shape ? most_begins(logits_TE.size(0), per_token, own) : begins_of(routing.choices_E);
+  const auto begin = begins.begin() + (is_shape ? 0 : first);
   routing.tokens = logits_TE.size(0);
   routing.per_token = per_token;
   for (auto it = begin; it <= begin + own; ++it) {

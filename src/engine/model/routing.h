@@ -10,6 +10,7 @@ namespace assay::engine {
 
 /// Of T tokens with k experts each, the S rows of some consecutive experts.
 struct Routing {
+  at::Tensor choices_E;          ///< int64: how many tokens chose each expert, of all experts
   at::Tensor weights_S;          ///< float32; differentiable
   at::Tensor slots_S;            ///< a row's place among the T * k choices: token * k + which of its experts
   std::vector<int64_t> offsets;  ///< where the rows of each of these experts begin, and S

@@ -103,6 +103,7 @@ at::Tensor loss_of(Decoder& model, int64_t step) {
   batch.row_offsets_R1 = at::tensor({0, static_cast<int>(kTokens)}, at::kInt);
   batch.longest_row = kTokens;
   batch.draw_keys_T = at::arange(kTokens) + 100 * step;
+  batch.step_supervised = kTokens - 1;
   batch.supervised_positions_S = at::arange(kTokens - 1);
   batch.supervised_targets_S = batch.ids_T.narrow(0, 1, kTokens - 1).contiguous();
   return model.loss_sum(batch, 1.0 / (kTokens - 1)) / static_cast<double>(kTokens - 1);
@@ -200,6 +201,10 @@ const std::string kGptBigCode = R"("model_type": "gpt_bigcode", "n_inner": 32, "
 const std::string kBloom = R"("model_type": "bloom", "attention_dropout": 0.2, "hidden_dropout": 0.3)";
 const std::string kMixtral = R"("model_type": "mixtral", "num_local_experts": 4)";
 const std::string kGraniteMoe = R"("model_type": "granitemoe", "num_local_experts": 6, "num_experts_per_tok": 3)";
+const std::string kMixtralRouterLoss = R"("model_type": "mixtral", "num_local_experts": 4,
+    "output_router_logits": true, "router_aux_loss_coef": 0.5)";
+const std::string kGraniteMoeRouterLoss = R"("model_type": "granitemoe", "num_local_experts": 6,
+    "num_experts_per_tok": 3, "output_router_logits": true, "router_aux_loss_coef": 0.5)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
     "residual_multiplier": 0.5, "logits_scaling": 3.0)";
 
@@ -215,7 +220,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"bloom", kBloom}, Case{"bloom_lora", kBloom, true},
                       Case{"bloom_tokens", kBloom, false, true}, Case{"bloom_lora_tokens", kBloom, true, true},
                       Case{"granitemoe", kGraniteMoe}, Case{"mixtral_tokens", kMixtral, false, true},
-                      Case{"granitemoe_tokens", kGraniteMoe, false, true}),
+                      Case{"granitemoe_tokens", kGraniteMoe, false, true},
+                      Case{"mixtral_router_loss", kMixtralRouterLoss},
+                      Case{"granitemoe_router_loss_tokens", kGraniteMoeRouterLoss, false, true}),
     [](const auto& info) { return info.param.name; });
 
 void expect_gradients_of_the_whole_model(const Case& c) {

@@ -117,6 +117,12 @@ void check_divides(const job::TunePlan& plan) {
                                     .intermediate_features = config.stacked_experts ? 0 : config.intermediate_size,
                                     .experts = config.stacked_experts ? config.num_experts : 0,
                                     .layers = config.num_layers}));
+  if (plan.knobs.pp_size > 1 && config.router_loss_coefficient > 0) {
+    throw StatusError(
+        Status::Unsupported("the routers' auxiliary loss is of all layers together, which pipeline stages do not have: "
+                            "set pp_size to 1, or "
+                            "output_router_logits to false in the model's config.json"));
+  }
 }
 
 int64_t elements(const std::vector<NamedTensor>& tensors) {

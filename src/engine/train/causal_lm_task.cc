@@ -5,14 +5,14 @@
 namespace assay::engine {
 namespace {
 
-void count(const TokenWindow& window, bool forward_only, job::Step& event) {
+void count(const TokenWindow& window, const CausalLM& model, bool forward_only, job::Step& event) {
   for (int64_t i = 0; i < window.with_rows; ++i) {
     const PackedBatch& batch = window.batches[static_cast<size_t>(i)];
     event.samples += batch.rows();
     event.real_tokens += batch.real_tokens();
     event.padded_tokens += batch.padding();
     event.supervised_tokens += batch.supervised();
-    event.forward_only += forward_only && batch.supervised() == 0 ? 1 : 0;
+    event.forward_only += forward_only && !model.bears_loss(batch) ? 1 : 0;
   }
 }
 
@@ -26,7 +26,7 @@ TaskStep CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, 
   // Stages go forward only for what comes back.
   const bool runs = trains || pipeline_.stages() == 1;
   if (counts_) {
-    count(window, runs && !always_backward, event);
+    count(window, model_, runs && !always_backward, event);
   }
   std::vector<at::Tensor> losses;
   if (runs) {
@@ -49,7 +49,7 @@ std::vector<at::Tensor> CausalLmTask::run(const TokenWindow& window, Updater& up
     const bool last = micro + 1 == micro_batches;
     if (gradient.defined()) {
       updater.backward_from(output, gradient, last);
-    } else if (batch_at(micro).supervised() > 0 || always_backward) {
+    } else if (model_.bears_loss(batch_at(micro)) || always_backward) {
       updater.backward(output, factor, last);
     }
     if (model_.ends_model()) {

@@ -136,7 +136,9 @@ PackedBatch TokenBatches::largest(int64_t steps, int64_t vocab_size) {
       }
     }
   }
-  return pack_rows(largest, {.vocab_size = vocab_size, .prompt_length = options_.prompt_length});
+  PackedBatch packed = pack_rows(largest, {.vocab_size = vocab_size, .prompt_length = options_.prompt_length});
+  packed.step_supervised = packed.supervised();
+  return packed;
 }
 
 TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
@@ -163,6 +165,7 @@ TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device d
       const auto count = static_cast<size_t>(end - begin);
       pack.row_keys = std::span(keys).subspan(first, count);
       window.batches.push_back(pack_rows(std::span(own).subspan(first, count), pack));
+      window.batches.back().step_supervised = window.supervised_tokens;
       ++window.with_rows;
     } else {
       window.batches.push_back(pack_nothing(pack));

@@ -30,7 +30,7 @@ DROPOUT = {"attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1}
 
 def config_of(family):
     with mock.patch.object(tiny, "SHAPE", SHAPE):
-        config = tiny.CONFIGS[family.removesuffix("_dropping")]()
+        config = {**tiny.CONFIGS, **tiny.ROUTER_LOSS}[family.removesuffix("_dropping")]()
     for name, chance in DROPOUT.items() if family.endswith("_dropping") else ():
         setattr(config, name, chance)
     return config
@@ -84,6 +84,8 @@ def assert_foretold(results):
         ("bloom", {}),
         ("mixtral", {}),
         ("granitemoe", {}),
+        ("mixtral-balanced", {}),
+        ("granitemoe-balanced", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("gpt_bigcode", {"gradient_checkpointing": "2", **GPT_LORA}),
         ("gpt_bigcode_dropping", {}),
         ("llama", {"method": "prompt", "prompt": {"length": 20}}),

@@ -106,6 +106,39 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
 
 
 @pytest.mark.parametrize(
+    ("plugin", "knobs"),
+    [
+        ("torch_ddp", {}),
+        ("FULL_SHARD", {"prefetch": 1}),
+        ("hybrid_parallel", {"tp_size": 2}),
+        ("hybrid_parallel", {"tp_size": 2, "sequence_parallel": True}),
+    ],
+)
+@pytest.mark.parametrize("model", tiny.ROUTER_LOSS)
+def test_the_loss_of_routers_is_that_of_one_rank(model, plugin, knobs, models, tmp_path):
+    """Of micro-batches of a row each: which rows are together in one decides what it is."""
+    common = {"batch_size": 1, "max_steps": 10, "save": "none"}
+    alone = train(tmp_path, **plan_of(tmp_path, models[model], gradient_accumulation_steps=4, **common))
+    accumulation = 4 // (2 // knobs.get("tp_size", 1))
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=accumulation, **common)
+    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin, knobs=knobs)
+    assert_same_course(results[0], alone.events)
+
+
+def test_pipeline_stages_have_no_loss_of_routers(models, tmp_path):
+    knobs = {"pp_size": 2}
+    path = write_plan(
+        tmp_path,
+        **plan_of(tmp_path, models["mixtral-balanced"], save="none"),
+        plugin="hybrid_parallel",
+        knobs=knobs,
+        number_ranks=2,
+    )
+    for events in finish_ranks(start_ranks(path, 2), expect=2):
+        assert "output_router_logits" in events[-1]["reason"]
+
+
+@pytest.mark.parametrize(
     ("ranks", "plugin", "knobs", "model", "method"),
     [
         (2, "hybrid_parallel", {}, "llama", "full"),
