@@ -105,6 +105,36 @@ double ConfigReader::NonNegativeOr(std::string_view key, double absent) {
   return value == nullptr ? absent : Number(key, *value, true);
 }
 
+std::pair<double, double> ConfigReader::LimitsOr(std::string_view key, double absent) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const nlohmann::json* value = Find(key);
+  if (value == nullptr) {
+    return {absent, kInfinity};
+  }
+  const auto number = [](const nlohmann::json& item) {
+    const bool is_infinite = item == nlohmann::json{{"__float__", "Infinity"}};
+    return item.is_number() ? item.get<double>() : (is_infinite ? kInfinity : -1);
+  };
+  const bool are_two = value->is_array() && value->size() == 2;
+  const double low = are_two ? number((*value)[0]) : -1;
+  const double high = are_two ? number((*value)[1]) : -1;
+  if (!(low >= 0 && low < kInfinity && high >= low)) {
+    FailValue(key, "a list of two numbers of at least 0 in order", *value);
+    return {absent, kInfinity};
+  }
+  return {low, high};
+}
+
+bool ConfigReader::IsZero(std::string_view key) const {
+  const nlohmann::json* value = Find(key);
+  return value != nullptr && value->is_number() && value->get<double>() == 0;
+}
+
+bool ConfigReader::IsText(std::string_view key) const {
+  const nlohmann::json* value = Find(key);
+  return value != nullptr && value->is_string();
+}
+
 bool ConfigReader::BooleanOr(std::string_view key, bool absent) {
   const nlohmann::json* value = Find(key);
   if (value == nullptr) {

@@ -39,6 +39,12 @@ class ConfigReader {
   double PositiveOr(std::string_view key, double absent);
   /// Finite and at least zero.
   double NonNegativeOr(std::string_view key, double absent);
+  /// A list of two numbers of at least 0 in order, of which the second may be without end, as transformers writes that
+  /// ({"__float__": "Infinity"}); null or absent: from `absent` on without end.
+  std::pair<double, double> LimitsOr(std::string_view key, double absent);
+  /// Whether it is there and 0, or there and a text.
+  bool IsZero(std::string_view key) const;
+  bool IsText(std::string_view key) const;
   bool BooleanOr(std::string_view key, bool absent);
   std::string Text(std::string_view key);
   std::string TextOr(std::string_view key, std::string_view absent);

@@ -9,6 +9,7 @@ void ReadBloom(ConfigReader& keys, ModelConfig& config);
 void ReadGptBigCode(ConfigReader& keys, ModelConfig& config);
 void ReadGranite(ConfigReader& keys, ModelConfig& config);
 void ReadGraniteMoe(ConfigReader& keys, ModelConfig& config);
+void ReadGraniteMoeHybrid(ConfigReader& keys, ModelConfig& config);
 void ReadLlama(ConfigReader& keys, ModelConfig& config);
 void ReadMistral(ConfigReader& keys, ModelConfig& config);
 void ReadMixtral(ConfigReader& keys, ModelConfig& config);
@@ -32,6 +33,10 @@ constexpr ModelFamily kFamilies[] = {
      .architecture = "GraniteMoeForCausalLM",
      .layer_class = "GraniteMoeDecoderLayer",
      .read = ReadGraniteMoe},
+    {.model_type = "granitemoehybrid",
+     .architecture = "GraniteMoeHybridForCausalLM",
+     .layer_class = "GraniteMoeHybridDecoderLayer",
+     .read = ReadGraniteMoeHybrid},
     {.model_type = "llama", .architecture = "LlamaForCausalLM", .layer_class = "LlamaDecoderLayer", .read = ReadLlama},
     {.model_type = "mistral",
      .architecture = "MistralForCausalLM",

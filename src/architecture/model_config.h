@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,24 @@ struct RopeConfig {
 };
 
 /// Whose layers a decoder has; within a network, families differ only in the values of ModelConfig.
-enum class Network { kLlama, kGptBigCode, kMixtral, kBloom };
+enum class Network { kLlama, kGptBigCode, kMixtral, kBloom, kGraniteHybrid };
+
+/// Layers of Mamba-2.
+struct MambaConfig {
+  int64_t inner = 0;  ///< features: those of all heads
+  int64_t heads = 0;
+  int64_t head_dim = 0;
+  int64_t groups = 1;  ///< of heads, that share what the state takes in and gives; divides heads
+  int64_t state = 0;   ///< numbers that the state holds for each feature
+  int64_t taps = 4;    ///< of the convolution
+  bool conv_bias = true;
+  bool projection_bias = false;
+  double shortest_step = 0.0;  ///< limits of a step in time
+  double longest_step = std::numeric_limits<double>::infinity();
+
+  /// Channels of the convolution.
+  int64_t channels() const { return inner + 2 * groups * state; }
+};
 
 /// A decoder: embeddings, layers of attention and an MLP on a residual stream, a last norm and a head.
 struct ModelConfig {
@@ -62,6 +80,10 @@ struct ModelConfig {
   int64_t num_experts = 0;               ///< mixtral: of each layer's MLP
   int64_t experts_per_token = 0;         ///< mixtral: that a token goes through
   bool stacked_experts = false;          ///< mixtral: one tensor holds the weights of all experts
+  int64_t shared_intermediate_size = 0;  ///< Granite 4: of the MLP that every token goes through, beside its experts
+  std::vector<bool> mamba_layers;        ///< Granite 4: of each layer: Mamba-2 in the place of attention; else empty
+  MambaConfig mamba;
+  bool rotary_positions = true;          ///< of the networks that may have them
   double router_loss_coefficient = 0.0;  ///< mixtral: of the routers' auxiliary loss; 0: none is in the loss
   double embedding_multiplier = 1.0;
   double residual_multiplier = 1.0;

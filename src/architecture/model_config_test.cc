@@ -429,6 +429,53 @@ TEST(ModelConfigTest, TheRoutersLossCountsWhereTheirLogitsAreAskedFor) {
   EXPECT_DOUBLE_EQ(Parse(config).router_loss_coefficient, 0.001);
 }
 
+json Hybrid() {
+  json config = Mixtral();
+  config["model_type"] = "granitemoehybrid";
+  config["hidden_size"] = 64;
+  config["mamba_n_heads"] = 8;
+  config["num_hidden_layers"] = 2;
+  config["layer_types"] = {"mamba", "attention"};
+  return config;
+}
+
+TEST(ModelConfigTest, AHybridHasLayersOfTwoKinds) {
+  json config = Hybrid();
+  const ModelConfig read = Parse(config);
+  EXPECT_EQ(read.network, Network::kGraniteHybrid);
+  EXPECT_EQ(read.mamba_layers, (std::vector<bool>{true, false}));
+  EXPECT_EQ(read.mamba.inner, 128);
+  EXPECT_EQ(read.mamba.head_dim, 16);
+  EXPECT_EQ(read.mamba.channels(), 128 + 2 * 256);
+  EXPECT_EQ(read.num_experts, 4);
+  EXPECT_FALSE(read.rotary_positions);
+  config["layer_types"] = {"full_attention", "linear_attention"};
+  config["position_embedding_type"] = "rope";
+  config["num_local_experts"] = 0;
+  config["time_step_limit"] = {0.5, {{"__float__", "Infinity"}}};
+  const ModelConfig other = Parse(config);
+  EXPECT_EQ(other.mamba_layers, (std::vector<bool>{false, true})) << "as transformers 5 writes them";
+  EXPECT_TRUE(other.rotary_positions);
+  EXPECT_EQ(other.num_experts, 0);
+  EXPECT_DOUBLE_EQ(other.mamba.shortest_step, 0.5);
+  EXPECT_TRUE(std::isinf(other.mamba.longest_step));
+}
+
+TEST(ModelConfigTest, AHybridIsRefusedWhereItIsNotUnderstood) {
+  const auto error_with = [](const char* key, const json& value) {
+    json config = Hybrid();
+    config[key] = value;
+    return ErrorOf(config);
+  };
+  EXPECT_THAT(error_with("layer_types", {"mamba"}), HasSubstr("layer_types has 1 entries for 2 layers"));
+  EXPECT_THAT(error_with("layer_types", {"mamba", "rwkv"}), HasSubstr("layer_types: 'rwkv' is not supported"));
+  EXPECT_THAT(error_with("mamba_n_heads", 7), HasSubstr("mamba_n_heads 7 of mamba_d_head 18"));
+  EXPECT_THAT(error_with("mamba_d_head", 8), HasSubstr("mamba_n_heads 8 of mamba_d_head 8"));
+  EXPECT_THAT(error_with("mamba_d_head", "wide"), HasSubstr("mamba_d_head must be a number or auto"));
+  EXPECT_THAT(error_with("mamba_n_groups", 3), HasSubstr("mamba_n_groups 3 does not divide mamba_n_heads 8"));
+  EXPECT_THAT(error_with("time_step_limit", {2.0, 1.0}), HasSubstr("a list of two numbers of at least 0 in order"));
+}
+
 TEST(ModelConfigTest, ReadsEveryNamedModel) {
   int read = 0;
   for (const auto& file : std::filesystem::recursive_directory_iterator(ASSAY_SOURCE_DIR "/share/models")) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 namespace assay::architecture {
 namespace {
@@ -46,7 +47,7 @@ void AddMlp(Specs& specs, const std::string& path, const ModelConfig& config) {
   AddLinear(specs, path + ".down_proj", config.hidden_size, config.intermediate_size, config.mlp_bias);
 }
 
-Specs LlamaLayerParameters(const std::string& path, const ModelConfig& config) {
+Specs LlamaLayerParameters(const std::string& path, const ModelConfig& config, int64_t /*layer*/) {
   Specs specs;
   AddAttention(specs, path + ".self_attn", config);
   AddMlp(specs, path + ".mlp", config);
@@ -73,7 +74,7 @@ void AddExperts(Specs& specs, const std::string& path, const ModelConfig& config
   }
 }
 
-Specs MixtralLayerParameters(const std::string& path, const ModelConfig& config) {
+Specs MixtralLayerParameters(const std::string& path, const ModelConfig& config, int64_t /*layer*/) {
   Specs specs;
   AddAttention(specs, path + ".self_attn", config);
   AddExperts(specs, path + ".block_sparse_moe", config);
@@ -82,7 +83,7 @@ Specs MixtralLayerParameters(const std::string& path, const ModelConfig& config)
   return specs;
 }
 
-Specs GptBigCodeLayerParameters(const std::string& path, const ModelConfig& config) {
+Specs GptBigCodeLayerParameters(const std::string& path, const ModelConfig& config, int64_t /*layer*/) {
   const int64_t width = config.hidden_size;
   const int64_t keys = config.num_key_value_heads * config.head_dim;
   Specs specs;
@@ -95,7 +96,7 @@ Specs GptBigCodeLayerParameters(const std::string& path, const ModelConfig& conf
   return specs;
 }
 
-Specs BloomLayerParameters(const std::string& path, const ModelConfig& config) {
+Specs BloomLayerParameters(const std::string& path, const ModelConfig& config, int64_t /*layer*/) {
   const int64_t width = config.hidden_size;
   Specs specs;
   AddLayerNorm(specs, path + ".input_layernorm", width);
@@ -104,6 +105,40 @@ Specs BloomLayerParameters(const std::string& path, const ModelConfig& config) {
   AddLayerNorm(specs, path + ".post_attention_layernorm", width);
   AddLinear(specs, path + ".mlp.dense_h_to_4h", config.intermediate_size, width, /*bias=*/true);
   AddLinear(specs, path + ".mlp.dense_4h_to_h", width, config.intermediate_size, /*bias=*/true);
+  return specs;
+}
+
+void AddMamba(Specs& specs, const std::string& path, const ModelConfig& config) {
+  const MambaConfig& mamba = config.mamba;
+  AddLinear(specs, path + ".in_proj", mamba.inner + mamba.channels() + mamba.heads, config.hidden_size,
+            mamba.projection_bias);
+  specs.push_back({path + ".conv1d.weight", {mamba.channels(), 1, mamba.taps}});
+  if (mamba.conv_bias) {
+    specs.push_back({path + ".conv1d.bias", {mamba.channels()}, Initializer::kZeros});
+  }
+  specs.push_back({path + ".dt_bias", {mamba.heads}, Initializer::kOnes});
+  specs.push_back({path + ".A_log", {mamba.heads}, Initializer::kLogOfPlace});
+  specs.push_back({path + ".D", {mamba.heads}, Initializer::kOnes});
+  AddNorm(specs, path + ".norm", mamba.inner);
+  AddLinear(specs, path + ".out_proj", config.hidden_size, mamba.inner, mamba.projection_bias);
+}
+
+Specs GraniteHybridLayerParameters(const std::string& path, const ModelConfig& config, int64_t layer) {
+  Specs specs;
+  if (config.mamba_layers[static_cast<size_t>(layer)]) {
+    AddMamba(specs, path + ".mamba", config);
+  } else {
+    AddAttention(specs, path + ".self_attn", config);
+  }
+  if (config.num_experts > 0) {
+    AddExperts(specs, path + ".block_sparse_moe", config);
+  }
+  AddLinear(specs, path + ".shared_mlp.input_linear", 2 * config.shared_intermediate_size, config.hidden_size,
+            /*bias=*/false);
+  AddLinear(specs, path + ".shared_mlp.output_linear", config.hidden_size, config.shared_intermediate_size,
+            /*bias=*/false);
+  AddNorm(specs, path + ".input_layernorm", config.hidden_size);
+  AddNorm(specs, path + ".post_attention_layernorm", config.hidden_size);
   return specs;
 }
 
@@ -117,7 +152,7 @@ struct NetworkParameters {
   std::string_view layers;
   std::string_view final_norm;
   void (*add_norm)(Specs& specs, const std::string& path, int64_t width);
-  Specs (*of_layer)(const std::string& path, const ModelConfig& config);
+  Specs (*of_layer)(const std::string& path, const ModelConfig& config, int64_t layer);
 };
 
 constexpr NetworkParameters kNetworks[] = {
@@ -157,6 +192,15 @@ constexpr NetworkParameters kNetworks[] = {
      .final_norm = "transformer.ln_f",
      .add_norm = AddLayerNorm,
      .of_layer = BloomLayerParameters},
+    {.network = Network::kGraniteHybrid,
+     .embedding = "model.embed_tokens",
+     .positions = "",
+     .entry_norm = "",
+     .rotary = true,
+     .layers = "model.layers",
+     .final_norm = "model.norm",
+     .add_norm = AddNorm,
+     .of_layer = GraniteHybridLayerParameters},
 };
 
 const NetworkParameters& NetworkOf(const ModelConfig& config) {
@@ -178,6 +222,21 @@ int64_t Count(const Specs& specs) {
 /// Products of three such sizes, and some sums of them, are within 64 bits.
 bool IsSize(int64_t size) {
   return size >= 1 && size <= int64_t{1} << 20;
+}
+
+/// A layer of each kind, and how many there are of it.
+std::vector<std::pair<int64_t, int64_t>> KindsOfLayers(const ModelConfig& config) {
+  if (config.mamba_layers.empty()) {
+    return {{0, config.num_layers}};
+  }
+  std::vector<std::pair<int64_t, int64_t>> kinds;
+  for (const bool is_mamba : {false, true}) {
+    const auto first = std::ranges::find(config.mamba_layers, is_mamba);
+    if (first != config.mamba_layers.end()) {
+      kinds.emplace_back(first - config.mamba_layers.begin(), std::ranges::count(config.mamba_layers, is_mamba));
+    }
+  }
+  return kinds;
 }
 
 }  // namespace
@@ -212,7 +271,7 @@ bool LearnsPositions(const ModelConfig& config) {
 }
 
 bool HasRotaryPositions(const ModelConfig& config) {
-  return NetworkOf(config).rotary;
+  return NetworkOf(config).rotary && config.rotary_positions;
 }
 
 bool HasLayerNorms(const ModelConfig& config) {
@@ -231,7 +290,7 @@ std::vector<ParameterSpec> EntryParameters(const ModelConfig& config) {
 }
 
 std::vector<ParameterSpec> LayerParameters(const ModelConfig& config, int64_t layer) {
-  return NetworkOf(config).of_layer(LayerPath(config, layer), config);
+  return NetworkOf(config).of_layer(LayerPath(config, layer), config, layer);
 }
 
 std::vector<ParameterSpec> HeadParameters(const ModelConfig& config) {
@@ -262,17 +321,23 @@ int64_t CountParameters(const ModelConfig& config) {
                              config.head_dim,
                              config.num_layers,
                              LearnsPositions(config) ? config.max_positions : 1,
-                             std::max<int64_t>(config.num_experts, 1)};
+                             std::max<int64_t>(config.num_experts, 1),
+                             std::max<int64_t>(config.shared_intermediate_size, 1),
+                             std::max<int64_t>(config.mamba.channels(), 1)};
   const bool are_sizes =
       std::ranges::all_of(factors, IsSize) && IsSize(config.num_query_heads * config.head_dim);  // the most of them
   if (!are_sizes) {
     return 0;
   }
-  const int64_t of_layer = Count(LayerParameters(config, 0));
-  const int64_t of_ends =
-      Count({EmbeddingParameter(config)}) + Count(EntryParameters(config)) + Count(HeadParameters(config));
-  const bool is_count = of_layer <= (INT64_MAX - of_ends) / config.num_layers;  // experts are one factor more
-  return is_count ? of_ends + config.num_layers * of_layer : 0;
+  int64_t count = Count({EmbeddingParameter(config)}) + Count(EntryParameters(config)) + Count(HeadParameters(config));
+  for (const auto& [layer, layers] : KindsOfLayers(config)) {
+    const int64_t of_layer = Count(LayerParameters(config, layer));
+    if (of_layer > (INT64_MAX - count) / layers) {  // experts are one factor more
+      return 0;
+    }
+    count += layers * of_layer;
+  }
+  return count;
 }
 
 }  // namespace assay::architecture

@@ -9,8 +9,9 @@
 
 namespace assay::architecture {
 
-/// How a parameter starts when there are no weights for it: N(0, initializer_range), ones or zeros.
-enum class Initializer { kNormal, kOnes, kZeros };
+/// How a parameter starts when there are no weights for it: N(0, initializer_range), ones, zeros, or the logarithms of
+/// 1, 2, 3 and so on.
+enum class Initializer { kNormal, kOnes, kZeros, kLogOfPlace };
 
 /// A parameter of a model.
 struct ParameterSpec {

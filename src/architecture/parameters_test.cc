@@ -27,7 +27,9 @@ INSTANTIATE_TEST_SUITE_P(Models, ParametersOf,
                                            Known{"qwen2.5-7b", 7615616512}, Known{"qwen3-0.6b", 596049920},
                                            Known{"qwen3-8b", 8190735360}, Known{"granite-34b-code-base", 33715603456},
                                            Known{"mixtral-8x7b-instruct-v0.1", 46702792704},
-                                           Known{"granite-3.0-1b-a400m-base", 1334628352}));
+                                           Known{"granite-3.0-1b-a400m-base", 1334628352},
+                                           Known{"granite-4.0-350m", 352379904},
+                                           Known{"granite-4.0-h-tiny", 6939037248}));
 
 ModelConfig Small() {
   ModelConfig config;
@@ -78,6 +80,23 @@ TEST(Parameters, OfEveryNetworkTellItsPositionsAndNorms) {
               std::ranges::count(NamesOf(HeadParameters(config)), FinalNormPath(config) + ".bias") == 1);
     EXPECT_FALSE(HasRotaryPositions(config) && LearnsPositions(config));
   }
+}
+
+TEST(Parameters, OfLayersOfTwoKindsAreCountedByKind) {
+  ModelConfig config = Small();
+  config.network = Network::kGraniteHybrid;
+  config.shared_intermediate_size = 32;
+  config.mamba = {.inner = 128, .heads = 8, .head_dim = 16, .groups = 1, .state = 4};
+  const auto count_of = [&](std::vector<bool> mamba_layers) {
+    config.num_layers = static_cast<int64_t>(mamba_layers.size());
+    config.mamba_layers = std::move(mamba_layers);
+    return CountParameters(config);
+  };
+  const int64_t attention = count_of({false, false}) - count_of({false});
+  const int64_t mamba = count_of({true, true}) - count_of({true});
+  EXPECT_EQ(count_of({true, false, true}), count_of({false}) + 2 * mamba);
+  EXPECT_EQ(mamba - attention, (264 + 8) * 64 + 5 * 136 + 3 * 8 + 128 + 128 * 64 - 12288)
+      << "Mamba-2's parameters in the place of attention's";
 }
 
 TEST(Parameters, BiasesStandBehindTheirWeights) {

@@ -45,8 +45,8 @@ TEST(ModelCatalogue, EveryNameResolvesOrSaysWhyNot) {
 }
 
 TEST(ModelCatalogue, AnUnsupportedFamilyIsNamed) {
-  EXPECT_EQ(ResolveModel("granite-4.0-350m", kShare).status().message(),
-            fmt::format("granite-4.0-350m is known, but its family granitemoehybrid is not supported yet; supported "
+  EXPECT_EQ(ResolveModel("granite-vision-3.2-2b", kShare).status().message(),
+            fmt::format("granite-vision-3.2-2b is known, but its family llava_next is not supported yet; supported "
                         "families: {}",
                         fmt::join(architecture::FamilyNames(), ", ")));
 }

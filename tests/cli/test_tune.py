@@ -197,7 +197,7 @@ def test_missing_data(assay, model):
 
 
 def test_family_that_comes_later(assay, rows):
-    assert "granitemoehybrid" in assay.refused(*tune("granite-4.0-350m", rows))
+    assert "llava_next" in assay.refused(*tune("granite-vision-3.2-2b", rows))
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,13 @@ def drop_probabilities(monkeypatch, model, masks):
     layers = []
     paths = {"bloom": "transformer.h.{}.self_attention", "gpt_bigcode": "transformer.h.{}.attn"}
     path = paths.get(model.config.model_type, "model.layers.{}.self_attn")
+    kinds = getattr(model.config, "layer_types", None) or ["full_attention"] * model.config.num_hidden_layers
+    attending = [layer for layer, kind in enumerate(kinds) if kind != "linear_attention"]
 
     def dropout(p_RNTT, p, training, inplace=False):
         if not training or p == 0:
             return p_RNTT
-        layers.append(len(layers) % model.config.num_hidden_layers)
+        layers.append(attending[len(layers) % len(attending)])
         return masks.of_probabilities(p_RNTT, path.format(layers[-1]), p)
 
     monkeypatch.setattr(torch.nn.functional, "dropout", dropout)

@@ -15,6 +15,7 @@ from transformers import (
     GPTBigCodeConfig,
     GraniteConfig,
     GraniteMoeConfig,
+    GraniteMoeHybridConfig,
     LlamaConfig,
     MistralConfig,
     MixtralConfig,
@@ -50,6 +51,15 @@ def rope(rope_type, **values):
 NO_DROPOUT = dict(attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0)
 LLAMA3 = rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
 YARN = rope("yarn", factor=4.0, original_max_position_embeddings=16)
+
+# Mamba-2 around attention without positions.
+HYBRID = dict(
+    num_hidden_layers=3,
+    layer_types=["mamba", "attention", "mamba"],
+    shared_intermediate_size=40,
+    mamba_n_heads=4,
+    mamba_d_state=16,
+)
 
 # name: (config class, what differs from TINY)
 MODELS = {
@@ -135,6 +145,56 @@ MODELS = {
     ),
     "granitemoe_all_experts": (GraniteMoeConfig, dict(num_local_experts=3, num_experts_per_tok=3)),
     "granitemoe_bias": (GraniteMoeConfig, dict(attention_bias=True, num_local_experts=4, pad_token_id=5)),
+    "granitemoehybrid": (
+        GraniteMoeHybridConfig,
+        dict(
+            HYBRID,
+            num_local_experts=4,
+            embedding_multiplier=12.0,
+            attention_multiplier=0.0625,
+            residual_multiplier=0.22,
+            logits_scaling=6.0,
+            tie_word_embeddings=True,
+        ),
+    ),
+    "granitemoehybrid_all_experts": (
+        GraniteMoeHybridConfig,
+        dict(HYBRID, num_local_experts=3, num_experts_per_tok=3, attention_multiplier=0.35),
+    ),
+    "granitemoehybrid_dense": (
+        GraniteMoeHybridConfig,
+        dict(HYBRID, num_local_experts=0, attention_multiplier=0.3, mamba_n_groups=2, mamba_proj_bias=True),
+    ),
+    "granitemoehybrid_attention_alone": (
+        GraniteMoeHybridConfig,
+        dict(
+            num_local_experts=0,
+            shared_intermediate_size=40,
+            layer_types=["attention", "attention"],
+            position_embedding_type="rope",
+            attention_multiplier=0.3,
+            attention_bias=True,
+            mamba_n_heads=4,
+        ),
+    ),
+    "granitemoehybrid_steps": (
+        GraniteMoeHybridConfig,
+        dict(
+            HYBRID,
+            num_local_experts=0,
+            mamba_conv_bias=False,
+            mamba_d_conv=2,
+            mamba_expand=1,
+            mamba_n_heads=2,
+            time_step_limit=(0.5, 1.5),
+            position_embedding_type="rope",
+            pad_token_id=5,
+        ),
+    ),
+    "granitemoehybrid_router_loss": (
+        GraniteMoeHybridConfig,
+        dict(HYBRID, num_local_experts=5, output_router_logits=True, router_aux_loss_coef=0.3),
+    ),
     "mixtral": (MixtralConfig, dict(num_local_experts=4)),
     "mixtral_all_experts": (MixtralConfig, dict(num_local_experts=2)),
     "mixtral_window": (MixtralConfig, dict(sliding_window=5, num_local_experts=8, num_experts_per_tok=3)),
@@ -183,7 +243,7 @@ FAMILIES = list({config: name for name, (config, _) in reversed(MODELS.items())}
 
 
 # In 16 bits rounding decides which experts a token goes to, unless it goes to all of them.
-ALL_EXPERTS = {name: f"{name}_all_experts" for name in ("mixtral", "granitemoe")}
+ALL_EXPERTS = {name: f"{name}_all_experts" for name in ("mixtral", "granitemoe", "granitemoehybrid")}
 
 NORMS = ("norm", ".ln_")
 
@@ -211,6 +271,8 @@ def make_model(name, seed=0):
         for parameter_name, parameter in model.named_parameters():
             if any(norm in parameter_name for norm in NORMS) and parameter_name.endswith("weight"):
                 parameter.uniform_(0.5, 1.5)
+            elif parameter_name.endswith((".D", "A_log")):
+                parameter.uniform_(-1.0, 1.0)
             elif parameter_name.endswith("bias"):
                 parameter.normal_(0.0, 0.2)
     return model.eval()

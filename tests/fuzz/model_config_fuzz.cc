@@ -37,7 +37,21 @@ void CheckDecoder(const ModelConfig& config) {
               std::ranges::all_of(config.layer_windows, [](int64_t window) { return window >= 0; }),
           "every layer has its window or none");
   Require(CountParameters(config) >= 0, "a count is none or known");
+  if (config.network == Network::kGraniteHybrid) {
+    CheckHybrid(config);
+  }
   CheckRope(config.rope);
+}
+
+void CheckHybrid(const ModelConfig& config) {
+  Require(static_cast<int64_t>(config.mamba_layers.size()) == config.num_layers, "every layer is of a kind");
+  if (std::ranges::find(config.mamba_layers, true) != config.mamba_layers.end()) {
+    const MambaConfig& mamba = config.mamba;
+    Require(mamba.heads > 0 && mamba.heads * mamba.head_dim == mamba.inner, "heads divide the features among them");
+    Require(mamba.groups > 0 && mamba.heads % mamba.groups == 0, "groups of heads are whole");
+    Require(mamba.state > 0 && mamba.taps > 0, "a state and a convolution have sizes");
+    Require(mamba.shortest_step >= 0 && mamba.shortest_step <= mamba.longest_step, "the limits are in order");
+  }
 }
 
 /// As a config of each family, whatever its model_type.

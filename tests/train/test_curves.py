@@ -12,7 +12,7 @@ from transformers import AutoModelForCausalLM
 from worker import train
 
 STEPS = 20
-FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "bloom", "mixtral", "granitemoe"]
+FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "bloom", "mixtral", "granitemoe", "granitemoehybrid"]
 IN_16_BITS = [f"{family}-all" if f"{family}-all" in tiny.ALL_EXPERTS else family for family in FAMILIES]
 # The worker's name of each setting, and transformers'.
 NAMES = {

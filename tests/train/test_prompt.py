@@ -15,7 +15,7 @@ from transformers import AutoModelForCausalLM
 from worker import run_worker, train, write_plan
 
 LENGTH = 5
-FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "bloom", "mixtral", "granitemoe"]
+FAMILIES = ["llama", "granite", "qwen2", "qwen3", "gpt_bigcode", "bloom", "mixtral", "granitemoe", "granitemoehybrid"]
 IN_16_BITS = [f"{family}-all" if f"{family}-all" in tiny.ALL_EXPERTS else family for family in FAMILIES]
 
 

@@ -21,6 +21,7 @@ from transformers import (
     BloomConfig,
     GPTBigCodeConfig,
     GraniteMoeConfig,
+    GraniteMoeHybridConfig,
     LlamaConfig,
     MixtralConfig,
     Qwen3Config,
@@ -485,6 +486,14 @@ def step_peak(run):
 
 #: Rows of a token's experts are what it holds most of.
 NARROW_EXPERTS = {"intermediate_size": 32, "num_local_experts": 16, "num_experts_per_tok": 8}
+#: Layers of Mamba-2 alone.
+HYBRID = {
+    "num_local_experts": 0,
+    "layer_types": ["mamba"] * 6,
+    "shared_intermediate_size": 512,
+    "mamba_n_heads": 8,
+    "mamba_d_state": 64,
+}
 
 
 @pytest.mark.parametrize(
@@ -497,8 +506,9 @@ NARROW_EXPERTS = {"intermediate_size": 32, "num_local_experts": 16, "num_experts
         (BloomConfig, {}),
         (MixtralConfig, {"num_local_experts": 4}),
         (GraniteMoeConfig, NARROW_EXPERTS),
+        (GraniteMoeHybridConfig, HYBRID),
     ],
-    ids=["llama", "qwen3", "dropout", "gpt_bigcode", "bloom", "mixtral", "granitemoe"],
+    ids=["llama", "qwen3", "dropout", "gpt_bigcode", "bloom", "mixtral", "granitemoe", "granitemoehybrid"],
 )
 @pytest.mark.parametrize("layers", ["off", "3", "on"])
 def test_a_step_takes_the_memory_it_is_expected_to(plan, tmp_path, layers, family, own):

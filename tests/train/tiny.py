@@ -9,6 +9,7 @@ from transformers import (
     GPTBigCodeConfig,
     GraniteConfig,
     GraniteMoeConfig,
+    GraniteMoeHybridConfig,
     LlamaConfig,
     MixtralConfig,
     Qwen2Config,
@@ -30,6 +31,19 @@ SHAPE = {
     "eos_token_id": 2,
     "pad_token_id": 0,
 }
+
+
+def hybrid():
+    """Mamba-2 beside attention."""
+    return {
+        **SHAPE,
+        "layer_types": ["mamba", "attention"] * (SHAPE["num_hidden_layers"] // 2),
+        "shared_intermediate_size": 64,
+        "mamba_n_heads": 6,
+        "mamba_d_state": 16,
+    }
+
+
 CONFIGS = {
     "llama": lambda: LlamaConfig(**SHAPE, tie_word_embeddings=False, attention_bias=True),
     "granite": lambda: GraniteConfig(
@@ -54,6 +68,15 @@ CONFIGS = {
         **SHAPE,
         num_local_experts=6,
         num_experts_per_tok=3,
+        tie_word_embeddings=True,
+        embedding_multiplier=12.0,
+        attention_multiplier=0.0625,
+        residual_multiplier=0.22,
+        logits_scaling=4.0,
+    ),
+    "granitemoehybrid": lambda: GraniteMoeHybridConfig(
+        **hybrid(),
+        num_local_experts=4,
         tie_word_embeddings=True,
         embedding_multiplier=12.0,
         attention_multiplier=0.0625,
@@ -85,6 +108,9 @@ ALL_EXPERTS = {
     "granitemoe-all": lambda: GraniteMoeConfig(
         **SHAPE, num_local_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, logits_scaling=4.0
     ),
+    "granitemoehybrid-all": lambda: GraniteMoeHybridConfig(
+        **hybrid(), num_local_experts=3, num_experts_per_tok=3, tie_word_embeddings=True, logits_scaling=4.0
+    ),
 }
 
 
@@ -96,6 +122,7 @@ def lora_targets(family):
         "gpt_bigcode": ["c_attn", "c_proj"],
         "mixtral": experts,
         "granitemoe": experts,
+        "granitemoehybrid": ["q_proj", "in_proj", "out_proj", "output_linear"],
     }
     return of_families.get(family.removesuffix("-balanced"), ["q_proj", "v_proj", "down_proj"])
 

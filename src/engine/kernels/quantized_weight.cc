@@ -1,5 +1,7 @@
 #include "engine/kernels/quantized_weight.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <utility>
 #include <vector>
 

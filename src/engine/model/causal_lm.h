@@ -50,7 +50,7 @@ using NamedTensor = std::pair<std::string, at::Tensor>;
 /// Bytes of tensors that a micro-batch needs beside parameters, their gradients and the optimiser.
 struct ActivationCost {
   int64_t layers = 0;                    ///< that keep anything: from the first one with something to train
-  int64_t layer_bytes = 0;               ///< what such a layer keeps from forward to backward
+  int64_t layer_bytes = 0;               ///< what such a layer keeps from forward to backward, on average
   int64_t checkpointed_layer_bytes = 0;  ///< what it keeps when it is checkpointed
   int64_t working_bytes = 0;             ///< the most that one layer holds beside that while it runs
   int64_t loss_bytes = 0;                ///< the most that head and loss hold

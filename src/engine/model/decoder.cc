@@ -114,7 +114,7 @@ void Decoder::take_embedding(const ParameterSource& parameters, bool is_part) {
 
 void Decoder::take_layer(const ParameterSource& parameters, int64_t index) {
   const std::string path = architecture::LayerPath(config_, index);
-  DecoderLayer& layer = *layers_.emplace_back(make_decoder_layer(config_, path));
+  DecoderLayer& layer = *layers_.emplace_back(make_decoder_layer(config_, path, index));
   layer.sliding_window = config_.layer_windows[static_cast<size_t>(index)];
   units_.push_back({path, {}, {}});
   for (const ParameterSpec& spec : architecture::LayerParameters(config_, index)) {

@@ -56,8 +56,9 @@ int64_t kept_bytes(const ModelConfig& config, const LayerWidths& widths, int64_t
   const int64_t key_heads = widths.keys / config.head_dim;
   const int64_t norm_statistics = architecture::HasLayerNorms(config) ? 2 : 1;
   // Both residual sums with their norms' statistics; q, k, v, the attention's output and statistics; gate and up.
-  const int64_t bytes = element * (2 * (config.hidden_size + widths.queries + widths.keys) + widths.mlp_kept) +
-                        kStatistic * (2 * norm_statistics + query_heads);
+  const int64_t bytes =
+      element * (2 * (config.hidden_size + widths.queries + widths.keys) + widths.mixer + widths.mlp_kept) +
+      kStatistic * (2 * norm_statistics + query_heads);
   // Heads with features beside them are made of those without, and copied without them again.
   const int64_t beside = widths.beside > 0 ? element * (4 * widths.beside + widths.queries) : 0;
   // What the norms of q and k take in, and their statistics.
@@ -74,6 +75,30 @@ int64_t dropped_attention_bytes(const ModelConfig& config, const DecoderLayer& l
   return drops ? query_heads * longest * (static_cast<int64_t>(sizeof(float)) + 2 * element) : 0;
 }
 
+/// Bytes of one layer.
+struct LayerCost {
+  int64_t kept = 0;
+  int64_t checkpointed = 0;
+  int64_t working = 0;
+};
+
+LayerCost cost_of(const ModelConfig& config, const DecoderLayer& layer, int64_t tokens, int64_t longest) {
+  const LayerWidths widths = layer.widths();
+  const auto element = static_cast<int64_t>(layer.options().dtype().itemsize());
+  const int64_t dropped = dropped_attention_bytes(config, layer, element, longest);
+  // What multiplies the features that two blocks drop.
+  const int64_t factors = config.residual_dropout > 0 && layer.linears().front()->training ? 2 * config.hidden_size : 0;
+  // The residual sum that it starts from, and what attention leaves on the CPU.
+  const int64_t attended = element * (widths.queries + widths.beside) + kStatistic * widths.queries / config.head_dim;
+  // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
+  // Of a mixture the rows of a token's experts meet there.
+  const int64_t rows = std::max(config.hidden_size, widths.mixed);
+  return {.kept = tokens * (kept_bytes(config, widths, element) + element * factors + adapter_bytes(layer) + dropped),
+          .checkpointed = tokens * (element * config.hidden_size + (layer.options().device().is_cpu() ? attended : 0)),
+          .working = tokens * element * 4 * (widths.inner + rows) + longest * widths.mixer_row_bytes +
+                     copy_bytes(layer, tokens) + mask_bytes(layer, tokens)};
+}
+
 }  // namespace
 
 ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_trains,
@@ -86,27 +111,15 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_tra
   if (first == layers.end()) {
     return cost;
   }
-  int64_t adapters = 0;
-  for (auto layer = first; layer != layers.end(); ++layer) {
-    adapters = std::max(adapters, adapter_bytes(**layer));
-  }
-  const DecoderLayer& any = *layers.front();
-  const LayerWidths widths = any.widths();
-  const auto element = static_cast<int64_t>(any.options().dtype().itemsize());
   cost.layers = layers.end() - first;
-  const int64_t dropped = dropped_attention_bytes(config, any, element, longest);
-  // What multiplies the features that two blocks drop.
-  const int64_t factors = config.residual_dropout > 0 && any.linears().front()->training ? 2 * config.hidden_size : 0;
-  cost.layer_bytes = tokens * (kept_bytes(config, widths, element) + element * factors + adapters + dropped);
-  // The residual sum that it starts from, and what attention leaves on the CPU.
-  const int64_t attended = element * (widths.queries + widths.beside) + kStatistic * widths.queries / config.head_dim;
-  cost.checkpointed_layer_bytes =
-      tokens * (element * config.hidden_size + (any.options().device().is_cpu() ? attended : 0));
-  // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
-  // Of a mixture the rows of a token's experts meet there.
-  const int64_t rows = std::max(config.hidden_size, widths.mixed);
-  cost.working_bytes =
-      tokens * element * 4 * (widths.inner + rows) + copy_bytes(any, tokens) + mask_bytes(**first, tokens);
+  int64_t kept = 0;  // of all these layers, which need not be alike
+  for (auto it = first; it != layers.end(); ++it) {
+    const LayerCost of_layer = cost_of(config, **it, tokens, longest);
+    kept += of_layer.kept;
+    cost.checkpointed_layer_bytes = std::max(cost.checkpointed_layer_bytes, of_layer.checkpointed);
+    cost.working_bytes = std::max(cost.working_bytes, of_layer.working);
+  }
+  cost.layer_bytes = (kept + cost.layers - 1) / cost.layers;
   return cost;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/model/bloom_layer.h"
 #include "engine/model/feature_dropout.h"
 #include "engine/model/gpt_bigcode_layer.h"
+#include "engine/model/granite_hybrid_layer.h"
 #include "engine/model/llama_layer.h"
 #include "engine/model/mixtral_layer.h"
 #include "engine/model/random_normal.h"
@@ -65,16 +66,18 @@ at::Tensor DecoderLayer::attend(const at::Tensor& q_TND, const at::Tensor& k_TKD
   return attention(q_TND, k_TKD, v_TKD, run.batch, rotary, options, run.kept);
 }
 
-std::unique_ptr<DecoderLayer> make_decoder_layer(const ModelConfig& config, const std::string& path) {
+std::unique_ptr<DecoderLayer> make_decoder_layer(const ModelConfig& config, const std::string& path, int64_t index) {
   switch (config.network) {
     case architecture::Network::kLlama:
-      return std::make_unique<LlamaLayer>(path);
+      return std::make_unique<LlamaLayer>(config, path);
     case architecture::Network::kGptBigCode:
       return std::make_unique<GptBigCodeLayer>(path);
     case architecture::Network::kBloom:
       return std::make_unique<BloomLayer>(config, path);
     case architecture::Network::kMixtral:
       return std::make_unique<MixtralLayer>(config, path);
+    case architecture::Network::kGraniteHybrid:
+      return make_granite_hybrid_layer(config, path, index);
   }
   TORCH_CHECK(false, "a network without layers");
 }

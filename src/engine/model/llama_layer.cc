@@ -2,14 +2,14 @@
 
 namespace assay::engine {
 
-LlamaLayer::LlamaLayer(const std::string& path)
-    : RotaryLayer(path, {&gate_proj_, &up_proj_, &down_proj_}),
+LlamaLayer::LlamaLayer(const ModelConfig& config, const std::string& path)
+    : RotaryLayer(config, path, {&gate_proj_, &up_proj_, &down_proj_}),
       gate_proj_{.path = path + ".mlp.gate_proj"},
       up_proj_{.path = path + ".mlp.up_proj"},
       down_proj_{.path = path + ".mlp.down_proj"} {}
 
 LayerWidths LlamaLayer::widths() const {
-  LayerWidths widths = attention_widths();
+  LayerWidths widths = mixer_widths();
   widths.inner = gate_proj_.weight_OI.size(0);
   widths.mlp_kept = 2 * widths.inner;
   return widths;

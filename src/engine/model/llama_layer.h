@@ -10,7 +10,7 @@ namespace assay::engine {
 
 class LlamaLayer : public RotaryLayer {
  public:
-  explicit LlamaLayer(const std::string& path);
+  LlamaLayer(const ModelConfig& config, const std::string& path);
 
   LayerWidths widths() const override;
 

@@ -5,14 +5,14 @@
 namespace assay::engine {
 
 MixtralLayer::MixtralLayer(const ModelConfig& config, const std::string& path)
-    : RotaryLayer(path, {}), experts_path_(path + ".block_sparse_moe"), experts_(config, experts_path_) {
+    : RotaryLayer(config, path, {}), experts_path_(path + ".block_sparse_moe"), experts_(config, experts_path_) {
   for (const auto& [name, place] : experts_.places()) {
     add_place(name, place);
   }
 }
 
 LayerWidths MixtralLayer::widths() const {
-  LayerWidths widths = attention_widths();
+  LayerWidths widths = mixer_widths();
   widths.inner = experts_.inner_width();
   widths.mixed = experts_.output_width();
   widths.mlp_kept = 2 * widths.inner;

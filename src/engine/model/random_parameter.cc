@@ -1,5 +1,6 @@
 #include "engine/model/random_parameter.h"
 
+#include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
 
 #include "engine/model/random_normal.h"
@@ -13,6 +14,9 @@ void draw_parameter(const ParameterSpec& spec, double stddev, uint64_t seed, at:
       return;
     case Initializer::kZeros:
       target.zero_();
+      return;
+    case Initializer::kLogOfPlace:
+      target.copy_(at::arange(1, target.numel() + 1, at::kFloat).log());
       return;
     case Initializer::kNormal:
       fill_normal(target, stddev, stream_key(seed, spec.name));

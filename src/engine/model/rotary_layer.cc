@@ -18,19 +18,18 @@ std::vector<Linear*> joined(std::vector<Linear*> all, const std::vector<Linear*>
 
 }  // namespace
 
-RotaryLayer::RotaryLayer(const std::string& path, const std::vector<Linear*>& mlp_linears)
-    : DecoderLayer(path + ".self_attn", joined({&q_proj_, &k_proj_, &v_proj_, &o_proj_}, mlp_linears),
-                   {&input_norm_, &q_norm_, &k_norm_, &post_attention_norm_}),
-      input_norm_{.path = path + ".input_layernorm"},
+RotaryLayer::RotaryLayer(const ModelConfig& /*config*/, const std::string& path,
+                         const std::vector<Linear*>& mlp_linears)
+    : PreNormLayer(path, path + ".self_attn", joined({&q_proj_, &k_proj_, &v_proj_, &o_proj_}, mlp_linears),
+                   {&q_norm_, &k_norm_}),
       q_proj_{.path = path + ".self_attn.q_proj"},
       k_proj_{.path = path + ".self_attn.k_proj"},
       v_proj_{.path = path + ".self_attn.v_proj"},
       o_proj_{.path = path + ".self_attn.o_proj"},
       q_norm_{.path = path + ".self_attn.q_norm"},
-      k_norm_{.path = path + ".self_attn.k_norm"},
-      post_attention_norm_{.path = path + ".post_attention_layernorm"} {}
+      k_norm_{.path = path + ".self_attn.k_norm"} {}
 
-LayerWidths RotaryLayer::attention_widths() const {
+LayerWidths RotaryLayer::mixer_widths() const {
   return {.queries = q_proj_.weight_OI.size(0), .keys = k_proj_.weight_OI.size(0)};
 }
 
@@ -43,20 +42,11 @@ at::Tensor RotaryLayer::heads(const Recomputable& x_TH, const LayerRun& run) con
   return attend(q_TND, k_TKD, v_TKD, run, run.split.part());
 }
 
-LayerResult RotaryLayer::forward(const LayerState& input, const LayerRun& run) const {
+at::Tensor RotaryLayer::mixed(const Recomputable& x_TH, const LayerRun& run) const {
   const int64_t tokens = run.batch.tokens();
-  const double eps = run.config.norm_eps;
-  const double multiplier = run.config.residual_multiplier;
   const DropoutPlace part{run.batch.draw_keys_T, run.split.part()};
-
-  const auto [entry_TH, attention_input_TH] =
-      normed_sum(input.residual_TH, input.block_TH, input_norm_, eps, multiplier);
-  const at::Tensor heads_TND = heads(run.split.enter(attention_input_TH, tokens, q_proj_.path), run);
-  const at::Tensor attended_TH =
-      run.split.sum(o_proj_.forward(heads_TND, Output::kComputed, part), tokens, o_proj_.path);
-
-  const auto [residual_TH, mlp_input_TH] = normed_sum(entry_TH, attended_TH, post_attention_norm_, eps, multiplier);
-  return {{residual_TH, mlp(mlp_input_TH, run)}, entry_TH};
+  const at::Tensor heads_TND = heads(run.split.enter(x_TH, tokens, q_proj_.path), run);
+  return run.split.sum(o_proj_.forward(heads_TND, Output::kComputed, part), tokens, o_proj_.path);
 }
 
 }  // namespace assay::engine

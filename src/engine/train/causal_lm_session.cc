@@ -110,6 +110,10 @@ void check_quantized(const job::TunePlan& plan, const ModelConfig& config) {
 void check_divides(const job::TunePlan& plan) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
   // GPT-BigCode's attention is computed by each of them.
+  if (plan.knobs.tp_size > 1 && config.network == architecture::Network::kGraniteHybrid) {
+    throw StatusError(Status::Unsupported(
+        fmt::format("tensor ranks do not divide the layers of {} yet: set tp_size to 1", config.model_type)));
+  }
   const bool divides_heads = config.network != architecture::Network::kGptBigCode;
   throw_if_error(
       job::CheckModelDivides(plan, {.attention_heads = divides_heads ? config.num_query_heads : 0,

@@ -85,6 +85,8 @@ def assert_foretold(results):
         ("mixtral", {}),
         ("granitemoe", {}),
         ("mixtral-balanced", {}),
+        ("granitemoehybrid", {}),
+        ("granitemoehybrid", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("granitemoe-balanced", {"dtype": "float32", "gradient_checkpointing": "on"}),
         ("gpt_bigcode", {"gradient_checkpointing": "2", **GPT_LORA}),
         ("gpt_bigcode_dropping", {}),

@@ -91,6 +91,7 @@ def assert_same_weights(ours, theirs):
         ("gpt_bigcode", "full"),
         ("mixtral", "full"),
         ("granitemoe", "lora"),
+        ("granitemoehybrid", "full"),
     ],
 )
 def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method, models, alone, tmp_path):
@@ -184,6 +185,7 @@ def test_tensor_ranks_follow_one_rank(ranks, plugin, knobs, model, method, model
         (2, {"pp_size": 2}, "bloom", "full"),
         (2, {"pp_size": 2}, "mixtral", "full"),
         (2, {"pp_size": 2}, "granitemoe", "full"),
+        (2, {"pp_size": 2}, "granitemoehybrid", "lora"),
         (3, {"pp_size": 3}, "deeper-granite", "full"),
         (3, {"pp_size": 3, "microbatches": 1}, "deeper-granite", "lora"),
         (2, {"pp_size": 2}, "granite", "lora"),
