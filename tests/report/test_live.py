@@ -33,7 +33,11 @@ import json, os, sys, time
 def say(event, **fields):
     print(json.dumps(dict(event=event, **fields)), flush=True)
 
+controller = os.getppid()
+
 def allowed():
+    if os.getppid() != controller:
+        sys.exit(1)  # as a worker ends whose controller was killed
     return int(open("{folder}/allowed").read() or 0)
 
 plan = json.load(open(sys.argv[sys.argv.index("--plan") + 1]))
