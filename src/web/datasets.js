@@ -11,6 +11,7 @@ const MOST_CELLS = 1200;
 const MOST_RANKED = 12;
 const MOST_GROUPS = 4;
 const MOST_BARS = 24;
+const DASHES = 5;
 
 /**
  * Rows spread evenly over the area of x and y, those of `always` among them, and of each value of an axis the least and
@@ -57,18 +58,21 @@ function panelNames(report, { panels, choices }, x) {
 }
 
 /** The rows of the first panels of a chart over `x`, and what makes records of them. */
-function withPanels(report, chart, rows, x) {
+function withPanels(report, chart, rows, { x, shape }) {
   const { count, place, label } = panelsOf(report, panelNames(report, chart, x), rows);
   const series = seriesOver(report, x);
+  // Dashes are a column of their own: a legend of shapes and dashes would draw each over the other.
+  const dash = (i) => (shape ? shape.codes[i] % DASHES : 0);
   const recordOf = (i, more) =>
-    ({ ...report.record(i), ...more, series: series(i), panel: label(i), panel_order: place(i) });
+    ({ ...report.record(i), ...more, series: series(i), dash: dash(i), panel: label(i), panel_order: place(i) });
   const kept = rows.filter((i) => place(i) < MOST_PANELS);
   return { kept, recordOf, told: { panels: count, note: panelNote(count, MOST_PANELS) } };
 }
 
-function configurations({ report, rows, chart, chosen: { x, y, color } }) {
+function configurations({ report, rows, chart, chosen }) {
+  const { x, y, color } = chosen;
   if (chart.panels) {
-    const { kept, recordOf, told } = withPanels(report, chart, rows, x);
+    const { kept, recordOf, told } = withPanels(report, chart, rows, chosen);
     return { records: kept.map((i) => recordOf(i, { slot: color ? color.codes[i] % 8 : 0 })), ...told };
   }
   const front = x?.estimate && y?.estimate ? frontOf(report, rows, x, y) : new Set();
@@ -130,8 +134,9 @@ function cells({ report, rows, chosen: { row, column, value }, isAll }) {
 }
 
 /** Both ends of each line, from no batch at all to its largest, with the coordinates of its points. */
-function lines({ report, rows, chart, chosen: { x } }) {
-  const { kept, recordOf, told } = withPanels(report, chart, rows.filter((i) => report.state[i] === "valid"), x);
+function lines({ report, rows, chart, chosen }) {
+  const { x } = chosen;
+  const { kept, recordOf, told } = withPanels(report, chart, rows.filter((i) => report.state[i] === "valid"), chosen);
   const shown = new Set(kept);
   const ends = report.model.lines.list.flatMap((line, number) => {
     const first = line.configurations.find((i) => shown.has(i));
@@ -144,13 +149,14 @@ function lines({ report, rows, chart, chosen: { x } }) {
 }
 
 /** Each configuration against the one of its series with the fewest ranks. */
-function speedups({ report, rows, chart, chosen: { x, y } }) {
+function speedups({ report, rows, chart, chosen }) {
+  const { x, y } = chosen;
   const seriesOf = seriesOver(report, x);
   const valued = rows.filter((i) => y.value(i) > 0 && x.value(i) > 0);
   const series = Map.groupBy(valued, seriesOf);
   const baseOf = (i) => least(series.get(seriesOf(i)), x.value);
   const grown = valued.filter((i) => series.get(seriesOf(i)).length > 1);
-  const { kept, recordOf, told } = withPanels(report, chart, grown, x);
+  const { kept, recordOf, told } = withPanels(report, chart, grown, chosen);
   const fewest = min(kept, x.value);
   const records = kept.map((i) => {
     const base = baseOf(i);

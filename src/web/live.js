@@ -109,8 +109,10 @@ export class Follower {
     const isWaiting = this.told || this.problem;
     const isLive = this.isThere && !isWaiting && !this.undrawn;
     const text = !this.isThere ? "not connected" : isWaiting ? "waiting for the store"
-      : isLive ? `live, as of ${this.updated?.toTimeString().slice(0, 8) ?? ""}` : "not up to date";
-    return h(`p.status.${isLive ? "on" : "off"}`, { role: "status" }, text);
+      : isLive ? "live" : "not up to date";
+    // What is read aloud is the state: a clock would be at every refresh.
+    return h(`p.status.${isLive ? "on" : "off"}`, {}, h("span", { role: "status" }, text),
+      isLive && this.updated && `, as of ${this.updated.toTimeString().slice(0, 8)}`);
   }
 
   choice() {

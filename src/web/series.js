@@ -68,13 +68,13 @@ export function SeriesFigure({ title, text, unit, over, curves, data, zero = tru
   const isAlone = curves.length === 1;
   const options = {
     height: 190, cursor: { sync: { key: over }, points: { size: 6 }, drag: { x: true, y: false } },
-    legend: { show: true, live: true, markers: { stroke: (view, i) => `var(--c${(i - 1) % 8})` } },
+    legend: { show: true, live: true, markers: { stroke: (view, i) => `var(--c${(i - 1) % 16})` } },
     padding: [8, 8, 0, 0],
     scales: { x: { time: false }, y: { range: { min: { ...MARGIN, soft: 0, mode: zero ? 1 : 0 }, max: MARGIN } } },
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },
       { ...axis(unit), size: 62, values: (view, values) => values.map(readable) }],
     series: [{ label: over, value: shown }, ...curves.map(({ label }, i) => ({
-      label: isAlone ? title : label, stroke: () => color(`--c${i % 8}`), width: isAlone ? 1.6 : 1.3, spanGaps: false,
+      label: isAlone ? title : label, stroke: () => color(`--c${i % 16}`), width: isAlone ? 1.6 : 1.3, spanGaps: false,
       points: { show: false, filter: lonely }, value: shown,
     }))],
   };

@@ -109,15 +109,6 @@ def test_a_phone_shows_which_view_it_is_and_whole_names_and_numbers(page_of):
     assert len(edges) > 2 and all(right + 4 < left for (_, right), (left, _) in zip(edges, edges[1:]))
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_legends_of_long_names_are_within_the_chart(page_of, width):
-    reader = page_of("long_names", "explore", width=width)
-    plot = reader.page.locator("#scatter .plot").bounding_box()
-    names = reader.page.locator("#scatter .role-legend-label text")
-    assert names.count() == 4 and names.last.text_content().startswith("the-one-with")
-    assert all(box["x"] + box["width"] <= plot["x"] + plot["width"] for box in boxes(names))
-
-
 def test_titles_of_panels_are_whole_where_there_is_room(page_of):
     reader = page_of("two_hosts")
     reader.see_all()
@@ -173,17 +164,6 @@ def test_filters_by_address_are_filters_by_hand(page_of):
     by_hand.page.get_by_role("button", name="Show all").click()
     by_hand.settle()
     assert by_hand.rows() == total and by_hand.address == "#explore"
-
-
-def test_a_legend_has_what_the_filter_leaves_in_the_same_drawing(page_of):
-    reader = page_of("vit", "explore")
-    legend = reader.page.locator("#scatter .role-legend-label text")
-    assert {"gemini", "torch_ddp", "bf16", "fp32"} < set(legend.all_text_contents())
-    reader.page.evaluate("() => { window.drawing = document.querySelector('#scatter .plot svg') }")
-    reader.go("explore?f.a_plugin=gemini,torch_ddp")
-    assert {"gemini", "torch_ddp"} < set(legend.all_text_contents())
-    assert "FULL_SHARD" not in legend.all_text_contents()
-    assert reader.page.evaluate("window.drawing.isConnected"), "a filter compiles no chart anew"
 
 
 def test_every_value_of_a_short_axis_has_its_name(page_of):

@@ -309,7 +309,7 @@ def test_a_server_of_which_nothing_is_heard_is_a_notice_until_it_is(serve, read)
     """Its connections stay open, as of a machine that fell asleep or a tunnel that broke."""
     served = serve("one")
     reader = read(served.link, before=lambda page: page.clock.install())
-    status = reader.page.get_by_role("status").get_by_text("live, as of")
+    status = reader.page.get_by_role("status").get_by_text("live", exact=True)
     status.wait_for()
     served.process.send_signal(signal.SIGSTOP)
     reader.page.clock.fast_forward("01:00")

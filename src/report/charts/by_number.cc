@@ -16,7 +16,8 @@ constexpr char kByNumberSpec[] = R"json({
     "layer": [
       {
         "transform": [{"filter": "datum.state === 'valid'"}],
-        "mark": {"type": "line", "opacity": 0.8}
+        "mark": {"type": "line", "opacity": 0.8},
+        "encoding": {"strokeDash": {"field": "dash", "type": "nominal", "scale": {"domain": [0, 1, 2, 3, 4]}, "legend": null}}
       },
       {
         "transform": [{"filter": "isValid(datum['@y.low'])"}],
@@ -43,7 +44,6 @@ constexpr char kByNumberSpec[] = R"json({
             "axis": {"values": "@x.numbers", "format": "d"}},
       "y": {"field": "@y", "type": "quantitative", "title": "@y.title", "scale": {"zero": true}},
       "color": {"field": "@color", "type": "nominal", "title": "@color.title"},
-      "strokeDash": {"field": "@shape", "type": "nominal", "title": "@shape.title"},
       "detail": {"field": "series"}
     }
   }

@@ -21,7 +21,7 @@ constexpr char kSpeedupSpec[] = R"json({
         "mark": {"type": "line", "opacity": 0.8},
         "encoding": {
           "detail": {"field": "series"},
-          "strokeDash": {"field": "@shape", "type": "nominal", "title": "@shape.title"}
+          "strokeDash": {"field": "dash", "type": "nominal", "scale": {"domain": [0, 1, 2, 3, 4]}, "legend": null}
         }
       },
       {
