@@ -25,6 +25,17 @@ void CheckRope(const RopeConfig& rope) {
   Require(rope.type != RopeType::kLlama3 || rope.low_freq_factor < rope.high_freq_factor, "the factors are in order");
 }
 
+void CheckHybrid(const ModelConfig& config) {
+  Require(static_cast<int64_t>(config.mamba_layers.size()) == config.num_layers, "every layer is of a kind");
+  if (std::ranges::find(config.mamba_layers, true) != config.mamba_layers.end()) {
+    const MambaConfig& mamba = config.mamba;
+    Require(mamba.heads > 0 && mamba.heads * mamba.head_dim == mamba.inner, "heads divide the features among them");
+    Require(mamba.groups > 0 && mamba.heads % mamba.groups == 0, "groups of heads are whole");
+    Require(mamba.state > 0 && mamba.taps > 0, "a state and a convolution have sizes");
+    Require(mamba.shortest_step >= 0 && mamba.shortest_step <= mamba.longest_step, "the limits are in order");
+  }
+}
+
 void CheckDecoder(const ModelConfig& config) {
   Require(config.vocab_size > 0 && config.hidden_size > 0 && config.num_layers > 0, "a model has sizes");
   Require(config.num_query_heads % config.num_key_value_heads == 0, "groups of heads are whole");
@@ -41,17 +52,6 @@ void CheckDecoder(const ModelConfig& config) {
     CheckHybrid(config);
   }
   CheckRope(config.rope);
-}
-
-void CheckHybrid(const ModelConfig& config) {
-  Require(static_cast<int64_t>(config.mamba_layers.size()) == config.num_layers, "every layer is of a kind");
-  if (std::ranges::find(config.mamba_layers, true) != config.mamba_layers.end()) {
-    const MambaConfig& mamba = config.mamba;
-    Require(mamba.heads > 0 && mamba.heads * mamba.head_dim == mamba.inner, "heads divide the features among them");
-    Require(mamba.groups > 0 && mamba.heads % mamba.groups == 0, "groups of heads are whole");
-    Require(mamba.state > 0 && mamba.taps > 0, "a state and a convolution have sizes");
-    Require(mamba.shortest_step >= 0 && mamba.shortest_step <= mamba.longest_step, "the limits are in order");
-  }
 }
 
 /// As a config of each family, whatever its model_type.
