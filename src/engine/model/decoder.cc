@@ -48,16 +48,19 @@ constexpr std::array kDecoderSplitRules = {
     SplitRule{".w3.weight", TensorSplit::kRows},
     SplitRule{".w2.weight", TensorSplit::kColumns},
     SplitRule{"moe.gate.weight", TensorSplit::kShared},
+    SplitRule{".shared_mlp.input_linear.weight", TensorSplit::kReplicated},
+    SplitRule{".shared_mlp.output_linear.weight", TensorSplit::kReplicated},
     SplitRule{".input_linear.weight", TensorSplit::kRows},
     SplitRule{".output_linear.weight", TensorSplit::kRows},
     SplitRule{".router.layer.weight", TensorSplit::kShared},
 };
 
-/// Those of each head have parts.
+/// Those of each head have parts; that of Mamba-2 stands within a block.
 bool is_norm_between_blocks(std::string_view name) {
   const bool is_norm = name.find("norm.") != std::string_view::npos || name.find(".ln_") != std::string_view::npos;
-  const bool is_of_entry = name.find("embeddings") != std::string_view::npos;
-  return is_norm && !is_of_entry && split_of(kDecoderSplitRules, name) == TensorSplit::kReplicated;
+  const bool is_elsewhere =
+      name.find("embeddings") != std::string_view::npos || name.find(".mamba.") != std::string_view::npos;
+  return is_norm && !is_elsewhere && split_of(kDecoderSplitRules, name) == TensorSplit::kReplicated;
 }
 
 }  // namespace

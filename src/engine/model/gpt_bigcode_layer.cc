@@ -18,11 +18,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> take_apart(const at::Tensor& qkv_
   return {parts[0].reshape({-1, queries}), parts[1].reshape({-1, queries}), parts[2].reshape({-1, queries})};
 }
 
-/// What all ranks have of all tokens, where they divide these between the blocks.
-Recomputable join_tokens(const SplitProducts& split, const Recomputable& x_TH, int64_t tokens, std::string_view label) {
-  return split.token_parts() == 1 ? x_TH : Recomputable(split.join_tokens(x_TH.value, tokens, label));
-}
-
 }  // namespace
 
 GptBigCodeLayer::GptBigCodeLayer(const std::string& path)
@@ -55,7 +50,7 @@ LayerResult GptBigCodeLayer::forward(const LayerState& input, const LayerRun& ru
   const DropoutPlace part{run.batch.draw_keys_T, run.split.part()};
 
   const auto [entry_TH, attention_input_TH] = normed_sum(input.residual_TH, input.block_TH, ln_1_, eps);
-  const at::Tensor heads_TND = heads(join_tokens(run.split, attention_input_TH, tokens, c_attn_.path), run);
+  const at::Tensor heads_TND = heads(run.split.join_tokens(attention_input_TH, tokens, c_attn_.path), run);
   const at::Tensor projected_TH = attention_c_proj_.forward(heads_TND, Output::kComputed, whole);
   const at::Tensor attended_TH = run.split.split_tokens(run.drop(projected_TH, attention_dropout_path_), c_attn_.path);
 

@@ -39,9 +39,11 @@ template <typename Mixer>
 class GraniteHybridLayer : private SharedMlpHolder, public Mixer {
  public:
   GraniteHybridLayer(const ModelConfig& config, const std::string& path)
-      : SharedMlpHolder(path + ".shared_mlp"), Mixer(config, path, shared_mlp.linears()) {
+      : SharedMlpHolder(path + ".shared_mlp"),
+        Mixer(config, path, shared_mlp.linears()),
+        experts_path_(path + ".block_sparse_moe") {
     if (config.num_experts > 0) {
-      experts_.emplace(config, path + ".block_sparse_moe");
+      experts_.emplace(config, experts_path_);
       for (const auto& [name, place] : experts_->places()) {
         this->add_place(name, place);
       }
@@ -63,10 +65,20 @@ class GraniteHybridLayer : private SharedMlpHolder, public Mixer {
 
  private:
   at::Tensor mlp(const Recomputable& x_TH, const LayerRun& run) const override {
-    const at::Tensor shared_TH = shared_mlp.forward(x_TH, run);
-    return experts_ ? experts_->forward(x_TH, /*part=*/0, run.output, run.balance) + shared_TH : shared_TH;
+    const int64_t tokens = run.batch.tokens();
+    const std::string& path = shared_mlp.input_linear.path;
+    // Tensor ranks compute all of it, each, and divide the experts.
+    const at::Tensor all_TH = shared_mlp.forward(run.split.join_tokens(x_TH, tokens, path), run);
+    const at::Tensor shared_TH = run.split.split_tokens(all_TH, path);
+    if (!experts_) {
+      return shared_TH;
+    }
+    const Recomputable entered_TH = run.split.enter(x_TH, tokens, experts_path_);
+    const at::Tensor part_TH = experts_->forward(entered_TH, run.split.part(), run.output, run.balance);
+    return run.split.sum(part_TH, tokens, experts_path_, run.output) + shared_TH;
   }
 
+  std::string experts_path_;
   std::optional<Experts> experts_;
 };
 

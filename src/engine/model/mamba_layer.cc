@@ -49,8 +49,10 @@ at::Tensor MambaLayer::norm_groups(const at::Tensor& y_TI, double eps) const {
   return rms_norm(y_TI.view({-1, width}), ones, eps).view(y_TI.sizes()) * norm_.weight_H;
 }
 
-at::Tensor MambaLayer::mixed(const Recomputable& x_TH, const LayerRun& run) const {
+// Tensor ranks compute all of it, each.
+at::Tensor MambaLayer::mixed(const Recomputable& input_TH, const LayerRun& run) const {
   const DropoutPlace place{run.batch.draw_keys_T};
+  const Recomputable x_TH = run.split.join_tokens(input_TH, run.batch.tokens(), in_proj_.path);
   const std::vector<int64_t>& rows = run.batch.row_offsets;
   const int64_t inner = space_.heads * space_.head_dim;
   const at::Tensor projected_TP = in_proj_.forward(x_TH, Output::kComputed, place);
@@ -58,7 +60,8 @@ at::Tensor MambaLayer::mixed(const Recomputable& x_TH, const LayerRun& run) cons
   const at::Tensor xbc_TC = causal_conv_silu(parts[1], conv_weight_C1K_.squeeze(1), conv_bias_C_, rows);
   const at::Tensor y_TI = selective_scan(xbc_TC, parts[2], parameters_, space_, rows);
   const at::Tensor gated_TI = swiglu(parts[0].contiguous(), y_TI);
-  return out_proj_.forward(norm_groups(gated_TI, run.config.norm_eps), Output::kComputed, place);
+  const at::Tensor output_TH = out_proj_.forward(norm_groups(gated_TI, run.config.norm_eps), Output::kComputed, place);
+  return run.split.split_tokens(output_TH, out_proj_.path);
 }
 
 }  // namespace assay::engine

@@ -18,7 +18,7 @@ class MambaLayer : public PreNormLayer {
   LayerWidths mixer_widths() const;
 
  private:
-  at::Tensor mixed(const Recomputable& x_TH, const LayerRun& run) const override;
+  at::Tensor mixed(const Recomputable& input_TH, const LayerRun& run) const override;
   /// The norm of each group of heads; its weights are each feature's own.
   at::Tensor norm_groups(const at::Tensor& y_TI, double eps) const;
 

@@ -71,6 +71,10 @@ class SplitProducts {
   at::Tensor join_tokens(const at::Tensor& x_CH, int64_t tokens, std::string_view label) const {
     return hooks_ == nullptr ? x_CH : hooks_->join_tokens(x_CH, tokens, label);
   }
+  /// What is made again there is of this rank's tokens: the joined ones are kept.
+  Recomputable join_tokens(const Recomputable& x_CH, int64_t tokens, std::string_view label) const {
+    return token_parts() == 1 ? x_CH : Recomputable(join_tokens(x_CH.value, tokens, label));
+  }
 
  private:
   SplitHooks* hooks_ = nullptr;

@@ -205,6 +205,9 @@ const std::string kMixtralRouterLoss = R"("model_type": "mixtral", "num_local_ex
     "output_router_logits": true, "router_aux_loss_coef": 0.5)";
 const std::string kGraniteMoeRouterLoss = R"("model_type": "granitemoe", "num_local_experts": 6,
     "num_experts_per_tok": 3, "output_router_logits": true, "router_aux_loss_coef": 0.5)";
+const std::string kGraniteHybrid = R"("model_type": "granitemoehybrid", "num_local_experts": 6,
+    "num_experts_per_tok": 3, "layer_types": ["mamba", "attention", "mamba"], "shared_intermediate_size": 16,
+    "mamba_n_heads": 6, "mamba_d_state": 8, "residual_multiplier": 0.5)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
     "residual_multiplier": 0.5, "logits_scaling": 3.0)";
 
@@ -220,7 +223,10 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"bloom", kBloom}, Case{"bloom_lora", kBloom, true},
                       Case{"bloom_tokens", kBloom, false, true}, Case{"bloom_lora_tokens", kBloom, true, true},
                       Case{"granitemoe", kGraniteMoe}, Case{"mixtral_tokens", kMixtral, false, true},
-                      Case{"granitemoe_tokens", kGraniteMoe, false, true},
+                      Case{"granitemoe_tokens", kGraniteMoe, false, true}, Case{"granitemoehybrid", kGraniteHybrid},
+                      Case{"granitemoehybrid_lora", kGraniteHybrid, true},
+                      Case{"granitemoehybrid_tokens", kGraniteHybrid, false, true},
+                      Case{"granitemoehybrid_lora_tokens", kGraniteHybrid, true, true},
                       Case{"mixtral_router_loss", kMixtralRouterLoss},
                       Case{"granitemoe_router_loss_tokens", kGraniteMoeRouterLoss, false, true}),
     [](const auto& info) { return info.param.name; });

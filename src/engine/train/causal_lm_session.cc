@@ -110,22 +110,17 @@ void check_quantized(const job::TunePlan& plan, const ModelConfig& config) {
 void check_divides(const job::TunePlan& plan) {
   const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
   // GPT-BigCode's attention is computed by each of them.
-  if (plan.knobs.tp_size > 1 && config.network == architecture::Network::kGraniteHybrid) {
-    throw StatusError(Status::Unsupported(
-        fmt::format("tensor ranks do not divide the layers of {} yet: set tp_size to 1", config.model_type)));
-  }
   const bool divides_heads = config.network != architecture::Network::kGptBigCode;
-  throw_if_error(
-      job::CheckModelDivides(plan, {.attention_heads = divides_heads ? config.num_query_heads : 0,
-                                    .key_value_heads = divides_heads ? config.num_key_value_heads : 0,
-                                    .intermediate_features = config.stacked_experts ? 0 : config.intermediate_size,
-                                    .experts = config.stacked_experts ? config.num_experts : 0,
-                                    .layers = config.num_layers}));
+  const bool divides_features = !config.stacked_experts && config.network != architecture::Network::kGraniteHybrid;
+  throw_if_error(job::CheckModelDivides(plan, {.attention_heads = divides_heads ? config.num_query_heads : 0,
+                                               .key_value_heads = divides_heads ? config.num_key_value_heads : 0,
+                                               .intermediate_features = divides_features ? config.intermediate_size : 0,
+                                               .experts = config.stacked_experts ? config.num_experts : 0,
+                                               .layers = config.num_layers}));
   if (plan.knobs.pp_size > 1 && config.router_loss_coefficient > 0) {
     throw StatusError(
         Status::Unsupported("the routers' auxiliary loss is of all layers together, which pipeline stages do not have: "
-                            "set pp_size to 1, or "
-                            "output_router_logits to false in the model's config.json"));
+                            "set pp_size to 1, or output_router_logits to false in the model's config.json"));
   }
 }
 

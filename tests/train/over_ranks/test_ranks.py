@@ -159,6 +159,8 @@ def test_pipeline_stages_have_no_loss_of_routers(models, tmp_path):
         (2, "hybrid_parallel", {}, "mixtral", "lora"),
         (4, "FULL_SHARD", {"prefetch": 1}, "granitemoe", "full"),
         (2, "hybrid_parallel", {"sequence_parallel": True}, "granitemoe", "full"),
+        (2, "hybrid_parallel", {}, "granitemoehybrid", "full"),
+        (2, "hybrid_parallel", {"sequence_parallel": True}, "granitemoehybrid", "lora"),
         (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "gpt_bigcode", "lora"),
         (4, "FULL_SHARD", {"prefetch": 1, "sequence_parallel": True}, "llama", "lora"),
     ],
