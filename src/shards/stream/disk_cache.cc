@@ -131,10 +131,6 @@ void DiskCache::RemoveLeftovers() {
   }
 }
 
-bool DiskCache::Has(const std::string& name) const {
-  return FileExists(PathOf(name));
-}
-
 std::optional<Blob> DiskCache::Find(const std::string& name) {
   const std::string path = PathOf(name);
   if (!FileExists(path) || !IsOurs(path)) {

@@ -26,8 +26,6 @@ class DiskCache {
 
   /// Mapped, its digest checked. Nothing where there is none; a damaged one is removed.
   std::optional<Blob> Find(const std::string& name);
-  /// Whether there is a file of it, whatever it holds.
-  bool Has(const std::string& name) const;
 
   /// When a name is needed next; the largest number: it is not known to be.
   using NextUse = std::function<int64_t(const std::string& name)>;

@@ -10,6 +10,7 @@ namespace assay::shards {
 namespace {
 
 constexpr int64_t kLeastShardBytes = int64_t{1} << 20;
+constexpr int64_t kFirstShards = 2;
 constexpr double kNewest = 0.2;           // weight of what is newest among much before it
 constexpr int64_t kRequestsAtATime = 16;  // of one read of many samples
 
@@ -43,7 +44,14 @@ void FetchCost::NoteShard(int64_t bytes, double seconds) {
   }
   const std::lock_guard lock(mutex_);
   const double moving = std::max({seconds - speed_.wait_seconds, seconds / 10, 1e-9});
-  Average(static_cast<double>(bytes) / moving, shards_, speed_.bytes_per_second);
+  const double speed = static_cast<double>(bytes) / moving;
+  // Connections begin with the first ones, and once samples are fetched alone nothing tells the speed again.
+  if (shards_ > 0 && shards_ < kFirstShards) {
+    ++shards_;
+    speed_.bytes_per_second = std::max(speed, speed_.bytes_per_second);
+    return;
+  }
+  Average(speed, shards_, speed_.bytes_per_second);
 }
 
 void FetchCost::NoteRequest(int64_t bytes, double seconds) {
@@ -65,7 +73,7 @@ bool FetchCost::SamplesPay(int64_t shard_bytes, int64_t shard_samples, int64_t s
     return false;
   }
   const std::lock_guard lock(mutex_);
-  if (measures_ && shards_ == 0) {
+  if (measures_ && shards_ < kFirstShards) {
     return false;
   }
   const auto seconds = [this](double waits, double bytes) {

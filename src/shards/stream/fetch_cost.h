@@ -25,7 +25,8 @@ class FetchCost {
   void NoteRequest(int64_t bytes, double seconds);
   /// Whether `samples` of a shard, of `sample_bytes` in all, are had in half the time of the whole shard, the table
   /// that says where they are and what lies between near ones included. Never of a shard that is itself not more than a
-  /// wait, and not before whole ones have told the speed.
+  /// wait, and not before two whole ones have told the speed,
+  /// of which the faster is believed.
   bool SamplesPay(int64_t shard_bytes, int64_t shard_samples, int64_t samples, int64_t sample_bytes) const;
   StoreSpeed speed() const;
 

@@ -46,12 +46,14 @@ TEST(FetchCost, WholeShardsTellTheSpeedFirst) {
   FetchCost cost({});
   EXPECT_FALSE(cost.SamplesPay(kShardBytes, 1000, 10, 640 << 10));
   cost.NoteShard(kShardBytes, 0.5);
+  EXPECT_FALSE(cost.SamplesPay(kShardBytes, 1000, 10, 640 << 10));
+  cost.NoteShard(kShardBytes, 0.5);
   EXPECT_TRUE(cost.SamplesPay(kShardBytes, 1000, 10, 640 << 10));
 }
 
-/// How many of 60 shards are fetched by samples from a store that reads in so long, and how long it takes beside whole
-/// shards.
-std::pair<int, double> FetchSixty(const StoreSpeed& store, int64_t samples) {
+/// How many of 60 shards are fetched by samples from a store that reads in so long, the first whole one in `first`
+/// times as long, and how long it takes beside whole shards.
+std::pair<int, double> FetchSixty(const StoreSpeed& store, int64_t samples, double first = 1) {
   constexpr int64_t kSamples = 6000;
   constexpr int64_t kSampleBytes = kShardBytes / kSamples;
   FetchCost cost({});
@@ -67,7 +69,7 @@ std::pair<int, double> FetchSixty(const StoreSpeed& store, int64_t samples) {
       seconds += table + some;
       ++by_samples;
     } else {
-      cost.NoteShard(kShardBytes, whole);
+      cost.NoteShard(kShardBytes, shard == 0 ? first * whole : whole);
       seconds += whole;
     }
   }
@@ -81,8 +83,14 @@ TEST(FetchCost, LearnsWhichIsQuickerFromEither) {
     EXPECT_LT(seconds, 1.2) << store.wait_seconds;
   }
   const auto [by_samples, seconds] = FetchSixty({0.005, 5e7}, 100);
-  EXPECT_EQ(by_samples, 59);
+  EXPECT_EQ(by_samples, 58);
   EXPECT_LT(seconds, 0.1);
+}
+
+TEST(FetchCost, OneSlowShardAtTheBeginningMisleadsNobody) {
+  const auto [by_samples, seconds] = FetchSixty({0.02, 1e9}, 100, 20);
+  EXPECT_LE(by_samples, 10);
+  EXPECT_LT(seconds, 1.2);
 }
 
 }  // namespace

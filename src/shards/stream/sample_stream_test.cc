@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
@@ -410,6 +411,54 @@ TEST_F(SampleStreamTest, AShardIsTakenOnceItIsCachedWhoeverHasTheClaim) {
   EXPECT_EQ(waiting.wait_for(std::chrono::seconds(90)), std::future_status::ready);
   claim.reset();
   EXPECT_EQ(waiting.get(), 0);
+}
+
+// A data file that is damaged is removed when it is read.
+TEST_F(SampleStreamTest, OfACachedShardWithoutItsOffsetsNothingIsRead) {
+  const std::string row = "{\"n\": 1}\n";
+  const std::array<uint32_t, 4> meta = {2, 0, static_cast<uint32_t>(row.size()), static_cast<uint32_t>(2 * row.size())};
+  Put("json/a.json", row + row);
+  Put("json/a.json.meta", std::string(reinterpret_cast<const char*>(meta.data()), sizeof(meta)));
+  Put("json/index.json", fmt::format(R"({{"version": 2, "shards": [{{"columns": {{"n": "int"}}, "compression": null,
+        "format": "json", "version": 2, "hashes": [], "newline": "\n", "samples": 2, "size_limit": null, "zip_data": null, "zip_meta": null,
+        "raw_data": {{"basename": "a.json", "bytes": {}, "hashes": {{}}}},
+        "raw_meta": {{"basename": "a.json.meta", "bytes": {}, "hashes": {{}}}}}}]}})",
+                                     2 * row.size(), sizeof(meta)));
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("cache");
+  std::atomic<bool> cancel = false;
+  const auto next = [&]() -> Status {
+    StreamOptions options = Options();
+    options.order.batch = 1;
+    options.cache_folder = folder.path();
+    std::vector<StreamSource> sources;
+    Result<Dataset> dataset = OpenDataset({.store = store_, .prefix = "json/"});
+    ASSAY_RETURN_IF_ERROR(dataset.status());
+    dataset->place.cancel = &cancel;
+    sources.push_back({.dataset = *std::move(dataset)});
+    const auto stream = SampleStream::Open(std::move(sources), options);
+    return stream.ok() ? (*stream)->Next().status() : stream.status();
+  };
+  ASSERT_EQ(next().message(), "");
+  const std::filesystem::path data = [&] {
+    std::filesystem::path found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+      if (entry.path().stem().string().ends_with('m')) {
+        std::filesystem::remove(entry.path());
+      } else {
+        found = entry.path();
+      }
+    }
+    return found;
+  }();
+  std::string damaged = *ReadFile(data.string());
+  damaged[0] ^= 1;
+  ASSERT_TRUE(WriteFileAtomically(data.string(), damaged).ok());
+  const auto cache = *DiskCache::Open(folder.path(), 1 << 20);
+  const auto claim = cache->TryClaim(data.stem().string().substr(std::string_view("assay-").size()));
+  ASSERT_TRUE(claim);
+  cancel = true;
+  EXPECT_FALSE(next().ok());
+  EXPECT_TRUE(FileExists(data.string()));
 }
 
 TEST_F(SampleStreamTest, NobodyWaitsForAShardThatTheCacheCannotTake) {

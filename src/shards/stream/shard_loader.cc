@@ -130,9 +130,10 @@ Result<LoadedShard> ShardLoader::Fetch(uint32_t shard) {
 
 std::optional<LoadedShard> ShardLoader::FindCached(uint32_t shard) {
   const ShardEntry& entry = EntryOf(shard);
-  std::optional<Blob> data = cache_->Find(CacheName(shard, false));
+  // The small one first: it goes before the other to make room, and whoever waits looks again and again.
   std::optional<Blob> meta = entry.raw_meta ? cache_->Find(CacheName(shard, true)) : Blob();
-  if (!data || !meta) {
+  std::optional<Blob> data = meta ? cache_->Find(CacheName(shard, false)) : std::nullopt;
+  if (!data) {
     return std::nullopt;
   }
   Result<Offsets> offsets = FindSamples(entry, data->bytes, meta->bytes);
@@ -200,7 +201,7 @@ Result<LoadedShard> ShardLoader::Load(uint32_t shard, const std::function<int64_
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
     // All that wait take it once it is there, and not one after the other, each with the claim.
-    if (std::optional<LoadedShard> cached = cache_->Has(name) ? FindCached(shard) : std::nullopt) {
+    if (std::optional<LoadedShard> cached = FindCached(shard)) {
       return *std::move(cached);
     }
     claim = cache_->TryClaim(name);
