@@ -48,6 +48,10 @@ class ResumableOnlyGcs {
     stale_status_ = status;
     stale_ = Newest(sessions_);
   }
+  /// Set as soon as a session is begun, some time before it is answered.
+  void set_cancel_of_begin(std::atomic<bool>& cancel) { cancel_of_begin_ = &cancel; }
+  /// Those that were begun and not cancelled.
+  int open_sessions() const { return sessions_ - cancelled_; }
   /// Every chunk but the last is answered by 308 with these ranges in turn.
   void set_committed(std::vector<std::string> ranges) { committed_ = std::move(ranges); }
 
@@ -63,6 +67,12 @@ class ResumableOnlyGcs {
     if (head.method == "POST") {
       answer.headers.Add("Location", url() + Newest(++sessions_));
       removed_ = false;
+      if (cancel_of_begin_ != nullptr) {
+        *cancel_of_begin_ = true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
+      }
+    } else if (head.method == "DELETE") {
+      ++cancelled_;
     } else if (removed_ && head.method == "GET") {
       return http::TextResponse(404, R"({"error": {"errors": [{"reason": "notFound"}]}})");
     } else if (removed_ && head.method == "PUT") {
@@ -100,6 +110,8 @@ class ResumableOnlyGcs {
   int stale_status_ = 0;
   std::string stale_;
   std::atomic<int> sessions_ = 0;
+  std::atomic<int> cancelled_ = 0;
+  std::atomic<bool>* cancel_of_begin_ = nullptr;
   std::vector<std::string> committed_;
   std::atomic<int> chunks_ = 0;
   std::unique_ptr<http::Server> server_;
@@ -210,6 +222,24 @@ TEST_F(GcsPublishTest, AChunkThatIsNotAnsweredEndsWithTheDeadlineAndWithACancel)
     EXPECT_EQ(status.code(), by_deadline ? ErrorCode::kIo : ErrorCode::kAborted) << status.message();
     EXPECT_TRUE(!by_deadline || status.message().find("deadline") != std::string::npos) << status.message();
   }
+}
+
+TEST_F(GcsPublishTest, ASessionThatIsCancelledAsItBeginsIsNotLeft) {
+  ResumableOnlyGcs server(content_, false);
+  std::atomic<bool> cancel = false;
+  server.set_cancel_of_begin(cancel);
+  StoreOptions options;
+  options.endpoint = server.url();
+  options.anonymous = true;
+  options.part_bytes = 256 << 10;
+  const auto store = *kGcsKind.open({"gs", "bucket", ""}, options);
+  {
+    const auto writer = *store->OpenWriter("k", {.condition = {WriteCondition::Kind::kAbsent, ""}, .cancel = &cancel});
+    const Status status = writer->Write(AsBytes(content_));
+    EXPECT_EQ(status.code(), ErrorCode::kAborted) << status.message();
+  }
+  EXPECT_EQ(server.chunks(), 0);
+  EXPECT_EQ(server.open_sessions(), 0);
 }
 
 TEST_F(GcsPublishTest, ASessionThatIsNotBelievedGivesWayToAnother) {

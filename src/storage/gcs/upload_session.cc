@@ -158,8 +158,10 @@ Task<Status> UploadSession::BeginNew() {
     session_ = std::move(address);
     return std::nullopt;
   };
-  const CallResult result = co_await SendOne(context_, "begin the upload of", key_, make, take,
-                                             {.cancel = options_.cancel, .deadline = deadline_});
+  // One whose address was never heard could not be cancelled.
+  const CallResult result = co_await SendOne(
+      context_, "begin the upload of", key_, make, take,
+      {.cancel = options_.cancel, .deadline = deadline_, .linger_seconds = context_.options->give_up_seconds});
   if (!result.status.ok()) {
     Publication sent;
     sent.key = key_;
