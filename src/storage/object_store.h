@@ -112,6 +112,9 @@ class UploadJournal {
   /// The upload stands; with what it goes on from when it was begun earlier.
   virtual void OnBegin(const ResumableUpload& upload) = 0;
   virtual void OnPart(const UploadedPart& part) = 0;
+  /// A part has been sent, but perhaps for its last bytes. An error gives the write up: nothing more is sent of what
+  /// BeforePublish() would refuse. On threads of the store, several at a time.
+  virtual Status BeforePartEnds() { return Status::Ok(); }
   /// Everything but the last bytes, or the request that publishes them, has been sent. An error gives the write up:
   /// what was sent is not of one version. Every store asks; where an object goes in one request, on a thread of the
   /// store.

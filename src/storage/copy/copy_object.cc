@@ -47,6 +47,7 @@ class UnchangedFile final : public UploadJournal {
   explicit UnchangedFile(const MappedObject& file) : file_(file) {}
   void OnBegin(const ResumableUpload&) override {}
   void OnPart(const UploadedPart&) override {}
+  Status BeforePartEnds() override { return file_.CheckUnchanged(); }
   Status BeforePublish() override { return file_.CheckUnchanged(); }
   bool remembers() const override { return false; }
 

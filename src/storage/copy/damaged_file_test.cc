@@ -138,6 +138,43 @@ INSTANTIATE_TEST_SUITE_P(Copy, DamagedFileTest,
                                          DamageCase{"oci_parts", "oci://test@assay/", true}),
                          [](const auto& info) { return info.param.name; });
 
+class CutShortFileTest : public DamagedFileTest {
+ protected:
+  void SetUp() override {
+    store_options_.connections = 1;
+    DamagedFileTest::SetUp();
+  }
+};
+
+TEST_P(CutShortFileTest, IsSentNoFurther) {
+  const std::string content(8 * kPartBytes, '0');
+  const Bytes bytes = std::as_bytes(std::span(content));
+  int parts_sent = 0;
+  options_.write.progress = [&](int64_t) {
+    ++parts_sent;
+    std::filesystem::resize_file(folder_.path() + "/from/k", kPartBytes);
+  };
+  for (const std::string& journals : {options_.journal_folder, std::string()}) {
+    options_.journal_folder = journals;
+    ASSERT_TRUE(files_.Write("k", std::span(&bytes, 1), {}).ok());
+    parts_sent = 0;
+    const Status status = Copy();
+    EXPECT_EQ(status.code(), ErrorCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr("cannot read " + files_.Uri("k") + ": it changed"));
+    EXPECT_EQ(parts_sent, 1);
+    EXPECT_FALSE((*target_->Stat("k")).has_value());
+    EXPECT_THAT(*target_->ListUploads(""), IsEmpty());
+    EXPECT_TRUE(journals.empty() || !HasJournal());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Copy, CutShortFileTest,
+                         testing::Values(DamageCase{"s3_parts", "s3://test/", true},
+                                         DamageCase{"gs_parts", "gs://test/", true},
+                                         DamageCase{"gs_session", "gs://test/", true, true},
+                                         DamageCase{"oci_parts", "oci://test@assay/", true}),
+                         [](const auto& info) { return info.param.name; });
+
 /// Where requests go that should go to the bucket; nowhere else where empty.
 struct Cut {
   std::atomic<bool> set = true;             ///< or nothing but the lists of parts goes elsewhere

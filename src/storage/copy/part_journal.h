@@ -32,6 +32,7 @@ class PartJournal final : public UploadJournal {
 
   void OnBegin(const ResumableUpload& upload) override;
   void OnPart(const UploadedPart& part) override;
+  Status BeforePartEnds() override { return source_.CheckUnchanged(); }
   Status BeforePublish() override { return source_.CheckUnchanged(); }
   void OnGone() override { gone_ = true; }
 

@@ -315,6 +315,9 @@ Task<Result<ObjectInfo>> SendInChunks(UploadSession& session, BufferWalk& walk, 
       co_return CancelledStatus(kWriteVerb, uri);
     }
     ASSAY_CO_RETURN_IF_ERROR(co_await session.Append(walk.Next(chunk_bytes)));
+    if (options.journal != nullptr) {
+      ASSAY_CO_RETURN_IF_ERROR(options.journal->BeforePartEnds());
+    }
   }
   Pieces rest = walk.Next(chunk_bytes);
   if (options.expected && options.expected->kind == ChecksumKind::kCrc32c) {

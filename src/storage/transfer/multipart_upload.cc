@@ -254,14 +254,18 @@ void MultipartUpload::AddPart(int number, Pieces pieces, std::function<void()> r
 
 void MultipartUpload::SendPart(int number, Pieces pieces, PutCall::MayReissue may_reissue, PutCall::OnDone done) {
   const int64_t bytes = TotalBytes(pieces);
-  calls_->Add(std::make_unique<PutCall>(
+  auto call = std::make_unique<PutCall>(
       fmt::format("write part {} of", number), key_, std::move(pieces), context_.dialect->traits().checksum,
       std::move(may_reissue),
       [this, number](ChecksumSource& body) { return context_.writing->PutPart(key_, upload_id_, number, body); },
       [this, number, bytes](http::Response& response, const Checksum& sent) {
         return TakePart(number, bytes, response, sent);
       },
-      std::move(done)));
+      std::move(done));
+  if (options_.journal != nullptr) {
+    call->set_guard([journal = options_.journal] { return journal->BeforePartEnds(); });
+  }
+  calls_->Add(std::move(call));
 }
 
 std::optional<Failure> MultipartUpload::TakePart(int number, int64_t bytes, http::Response& response,
