@@ -36,23 +36,34 @@ void PooledMemory::GiveBack() {
   }
 }
 
+MemoryPool::Shared& MemoryPool::OfAllPools() {
+  static auto* const shared = new Shared;  // outlives every pool
+  return *shared;
+}
+
 Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
-  constexpr std::chrono::milliseconds kCancelPoll(50);
+  // Also for what happens to other pools.
+  constexpr std::chrono::milliseconds kPoll(50);
   if (bytes > budget_) {
     return Status::InvalidArgument(fmt::format("{} do not fit in the store's memory budget of {} (raise it)",
                                                FormatBytes(static_cast<double>(bytes)),
                                                FormatBytes(static_cast<double>(budget_))));
   }
   std::unique_lock lock(mutex_);
-  const auto own = line_.insert(line_.end(), {std::this_thread::get_id(), bytes});
-  const auto may_take = [&] { return own == line_.begin() && (HasRoom(bytes) || AllHoldersWait()); };
+  const auto own = line_.insert(line_.end(), bytes);
+  OfAllPools().waiting[std::this_thread::get_id()] = this;
+  const auto may_take = [&] {
+    std::set<const MemoryPool*> asked;
+    return own == line_.begin() && (HasRoom(bytes) || IsStuck(asked));
+  };
   // Who comes may be the last that others wait for.
   given_back_.notify_all();
   while (!may_take() && !IsCancelled(cancel)) {
-    given_back_.wait_for(lock, kCancelPoll);
+    given_back_.wait_for(lock, kPoll);
   }
   const bool cancelled = !may_take();
   line_.erase(own);
+  OfAllPools().waiting.erase(std::this_thread::get_id());
   given_back_.notify_all();
   if (cancelled) {
     return Status::Aborted("interrupted while waiting for memory");
@@ -80,11 +91,16 @@ int64_t MemoryPool::peak() const {
   return peak_;
 }
 
-bool MemoryPool::AllHoldersWait() const {
-  const auto waits = [this](const auto& holder) {
-    return std::ranges::any_of(line_, [&](const Waiter& waiter) { return waiter.thread == holder.first; });
+bool MemoryPool::IsStuck(std::set<const MemoryPool*>& asked) const {
+  if (!asked.insert(this).second) {
+    return true;  // pools that wait for each other are, unless something else in one of them goes on
+  }
+  const auto waits = [&asked](const auto& holder) {
+    const auto& waiting = OfAllPools().waiting;
+    const auto found = waiting.find(holder.first);
+    return found != waiting.end() && found->second->IsStuck(asked);
   };
-  return moving_ == 0 && std::ranges::all_of(held_, waits);
+  return moving_ == 0 && !HasRoom(line_.front()) && std::ranges::all_of(held_, waits);
 }
 
 Buffer MemoryPool::Allocate(size_t bytes) {

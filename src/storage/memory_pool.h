@@ -62,12 +62,13 @@ class MemoryPool {
  public:
   /// `allocator`: null: the heap.
   explicit MemoryPool(int64_t bytes, std::shared_ptr<BufferAllocator> allocator = nullptr)
-      : budget_(bytes), allocator_(std::move(allocator)) {}
+      : budget_(bytes), allocator_(std::move(allocator)), mutex_(OfAllPools().mutex) {}
   MemoryPool(const MemoryPool&) = delete;
   MemoryPool& operator=(const MemoryPool&) = delete;
 
   /// Waits until there is room. The budget is exceeded only where it would otherwise be waited for without end: where
-  /// all that was taken is held by threads that wait here themselves (one that writes many streams in turns, say).
+  /// all that was taken is held by threads that wait for memory themselves: of this pool (one that writes many streams
+  /// in turns, say), or of others whose holders wait likewise (copies in opposite directions between two stores).
   /// InvalidArgument for more than the whole budget, Aborted where `cancel` is set meanwhile, OutOfMemory where there
   /// is no such memory.
   Result<PooledMemory> Take(int64_t bytes, CancelFlag cancel = nullptr);
@@ -81,13 +82,17 @@ class MemoryPool {
 
  private:
   friend class PooledMemory;
-  struct Waiter {
-    std::thread::id thread;
-    int64_t bytes;
+  /// Of all pools of the process: who holds memory of one may wait for that of another.
+  struct Shared {
+    std::mutex mutex;
+    std::map<std::thread::id, const MemoryPool*> waiting;  ///< guarded by mutex
   };
+  static Shared& OfAllPools();
 
   bool HasRoom(int64_t bytes) const { return taken_ + bytes <= budget_; }
-  bool AllHoldersWait() const;
+  /// Whether nothing is given back before somebody in line gets what there is no room for. `asked`: pools of which that
+  /// is being found out.
+  bool IsStuck(std::set<const MemoryPool*>& asked) const;
   /// Nothing where there is no memory, of which nothing is counted then.
   std::optional<PooledMemory> Give(int64_t bytes);
   Buffer Allocate(size_t bytes);
@@ -97,13 +102,13 @@ class MemoryPool {
 
   const int64_t budget_;
   const std::shared_ptr<BufferAllocator> allocator_;
-  mutable std::mutex mutex_;
+  std::mutex& mutex_;  // that of Shared
   std::condition_variable given_back_;
   int64_t taken_ = 0;                        // guarded by mutex_
   int64_t peak_ = 0;                         // guarded by mutex_
   int64_t moving_ = 0;                       // of what is taken; guarded by mutex_
   std::map<std::thread::id, int64_t> held_;  // of what is taken and not moving, by taker; guarded by mutex_
-  std::list<Waiter> line_;                   // guarded by mutex_
+  std::list<int64_t> line_;                  // bytes that are waited for; guarded by mutex_
   int64_t kept_bytes_ = 0;                   // guarded by mutex_
   std::multimap<size_t, Buffer> kept_;       // guarded by mutex_
 };

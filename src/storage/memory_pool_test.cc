@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -147,6 +150,55 @@ TEST(MemoryPool, ThreadsDoNotWaitForEachOther) {
   take_twice();
   other.join();
   EXPECT_EQ(pool.taken(), 0);
+}
+
+TEST(MemoryPool, HoldersOfTwoPoolsDoNotWaitForEachOther) {
+  MemoryPool first(10);
+  MemoryPool second(10);
+  std::atomic<int> holders = 0;
+  std::atomic<int> done = 0;
+  std::atomic<bool> cancel = false;
+  const auto take_both = [&](MemoryPool& own, MemoryPool& other) {
+    const PooledMemory held = *own.Take(10);
+    ++holders;
+    while (holders < 2) {
+      std::this_thread::yield();
+    }
+    EXPECT_THAT(other.Take(10, &cancel).status(), IsOk());
+    ++done;
+  };
+  std::thread there(take_both, std::ref(first), std::ref(second));
+  std::thread back(take_both, std::ref(second), std::ref(first));
+  for (int look = 0; look < 500 && done < 2; ++look) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  cancel = true;  // who still waits would do so for ever
+  there.join();
+  back.join();
+  EXPECT_EQ(first.taken() + second.taken(), 0);
+}
+
+TEST(MemoryPool, IsWithinItsBudgetWhileAHolderWaitsForAnotherThatGoesOn) {
+  MemoryPool first(10);
+  MemoryPool second(10);
+  std::optional<PooledMemory> held = *second.Take(10);
+  std::atomic<bool> has_first = false;
+  std::thread holder([&] {
+    const PooledMemory own = *first.Take(10);
+    has_first = true;
+    EXPECT_THAT(second.Take(10).status(), IsOk());
+  });
+  while (!has_first) {
+    std::this_thread::yield();
+  }
+  std::thread waiting([&] { EXPECT_THAT(first.Take(10).status(), IsOk()); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // more than one look at what others wait for
+  EXPECT_EQ(first.taken(), 10);
+  held.reset();
+  holder.join();
+  waiting.join();
+  EXPECT_EQ(first.peak(), 10);
+  EXPECT_EQ(second.peak(), 10);
 }
 
 }  // namespace
