@@ -22,7 +22,7 @@ struct Address {
 };
 
 /// Of all connections of a client: they are spread evenly over the addresses of a name. One that could not be connected
-/// to is passed over for a while, as long as there are others. Any thread may call.
+/// to, or did not answer, is passed over for a while, as long as there are others. Any thread may call.
 class AddressBook {
  public:
   enum class State { kKnown, kPending, kFailed };
@@ -44,9 +44,9 @@ class AddressBook {
   size_t Count(const std::string& host, int port);
   /// A connection has gone.
   void Release(const std::string& host, int port, const Address& address);
-  /// None could be made.
+  /// None could be made, or nothing came over the one that was.
   void PassOver(const std::string& host, int port, const Address& address);
-  /// One stands.
+  /// An answer has begun to come.
   void Proved(const std::string& host, int port, const Address& address);
 
   /// For tests: in place of getaddrinfo().

@@ -5,11 +5,18 @@
 #include <netinet/in.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "http/io_thread.h"
+#include "http/scripted_peer.h"
 #include "http/server.h"
+#include "http/tls_peer.h"
 #include "http/wire/wire_engine.h"
 
 namespace assay::http {
@@ -93,50 +100,99 @@ TEST(AddressBook, SaysWhyANameIsNotKnown) {
   EXPECT_EQ(asked, 1) << "not at once again";
 }
 
+constexpr char kStoreUrl[] = "http://store/object";
+
+/// The outcomes of `count` transfers that are on their way at the same time.
+std::vector<Outcome> AskAtOnce(IoThread& thread, int count, const std::string& url = kStoreUrl) {
+  static TransferId last_id = 0;
+  std::vector<std::promise<Outcome>> promises(static_cast<size_t>(count));
+  for (std::promise<Outcome>& promise : promises) {
+    Job job;
+    job.id = ++last_id;
+    job.transfer.request.url = url;
+    job.callback = [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); };
+    thread.Submit(std::move(job));
+  }
+  std::vector<Outcome> outcomes;
+  for (std::promise<Outcome>& promise : promises) {
+    outcomes.push_back(promise.get_future().get());
+  }
+  return outcomes;
+}
+
+/// Answers late, so that each of several transfers needs a connection of its own.
+std::unique_ptr<Server> StartLate() {
+  return *Server::Start({}, WholeBody([](const RequestHead&, std::string_view) {
+                          ServerResponse response;
+                          response.body.push_back(BodyPiece::Text("content"));
+                          response.delay_seconds = 0.05;
+                          return response;
+                        }));
+}
+
 /// A server, an address where nobody listens, another server: one name.
 TEST(WireEngine, ConnectionsGoToAllAddressesThatServe) {
-  const auto start = [] {
-    return *Server::Start({}, WholeBody([](const RequestHead& head, std::string_view) {
-                            ServerResponse response;
-                            response.body.push_back(BodyPiece::Text("content"));
-                            response.delay_seconds = 0.05;  // so that each transfer needs a connection of its own
-                            return response;
-                          }));
-  };
-  const auto first = start();
-  auto dead = start();
+  const auto first = StartLate();
+  auto dead = StartLate();
   const int dead_port = dead->port();
   dead.reset();
-  const auto second = start();
+  const auto second = StartLate();
   AddressBook book([&](const std::string&, int, std::string&) {
     return std::vector<Address>{Loopback(first->port()), Loopback(dead_port), Loopback(second->port())};
   });
   const ClientOptions options{.use_proxy = false};
   Shared shared(options);
   TlsContext tls(options);
-  std::atomic<int> right = 0;
   constexpr int kTransfers = 16;
-  {
-    IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
-    std::atomic<int> left = kTransfers;
-    for (int i = 0; i < kTransfers; ++i) {
-      Job job;
-      job.id = static_cast<TransferId>(i);
-      job.transfer.request.url = "http://store/object";
-      job.callback = [&](const Outcome& outcome) {
-        right += outcome.ok() && outcome.response.body == "content" ? 1 : 0;
-        --left;
-        left.notify_one();
-      };
-      thread.Submit(std::move(job));
-    }
-    for (int now = left; now > 0; now = left) {
-      left.wait(now);
-    }
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  for (const Outcome& outcome : AskAtOnce(thread, kTransfers)) {
+    EXPECT_TRUE(outcome.ok() && outcome.response.body == "content") << outcome.detail;
   }
-  EXPECT_EQ(right, kTransfers);
   EXPECT_EQ(first->stats().connections_accepted + second->stats().connections_accepted, kTransfers);
   EXPECT_EQ(first->stats().connections_accepted, kTransfers / 2);
+}
+
+/// An address that takes connections and says nothing, and a server.
+TEST(WireEngine, WhoDoesNotAnswerGetsNoMoreConnections) {
+  const ScriptedPeer silent([](PeerSocket& socket, int) { socket.AwaitEnd(); });
+  const auto server = StartLate();
+  AddressBook book([&](const std::string&, int, std::string&) {
+    return std::vector<Address>{Loopback(silent.port()), Loopback(server->port())};
+  });
+  const ClientOptions options{.stall_timeout_seconds = 1, .use_proxy = false};
+  Shared shared(options);
+  TlsContext tls(options);
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  EXPECT_EQ(AskAtOnce(thread, 1).front().error, TransportError::kStall);
+  for (const Outcome& outcome : AskAtOnce(thread, 8)) {
+    EXPECT_TRUE(outcome.ok()) << outcome.detail;
+  }
+  EXPECT_EQ(silent.connections(), 1);
+}
+
+TEST(WireEngine, WhoDoesNotGreetGetsNoMoreConnections) {
+  const TlsIdentity identity("DNS:store");
+  const ScriptedPeer silent([](PeerSocket& socket, int) { socket.AwaitEnd(); });
+  const ScriptedPeer peer(
+      [](PeerSocket& socket, int) {
+        socket.ReceiveHead();
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        socket.AwaitEnd();
+      },
+      identity.accept());
+  AddressBook book([&](const std::string&, int, std::string&) {
+    return std::vector<Address>{Loopback(silent.port()), Loopback(peer.port())};
+  });
+  const ClientOptions options{.connect_timeout_seconds = 1, .ca_file = identity.certificate_file(), .use_proxy = false};
+  Shared shared(options);
+  TlsContext tls(options);
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  EXPECT_EQ(AskAtOnce(thread, 1, "https://store/object").front().error, TransportError::kConnectTimeout);
+  for (const Outcome& outcome : AskAtOnce(thread, 4, "https://store/object")) {
+    EXPECT_TRUE(outcome.ok()) << outcome.detail;
+  }
+  EXPECT_EQ(silent.connections(), 1);
 }
 
 }  // namespace

@@ -60,6 +60,7 @@ void Dialer::Fail(TransportError error, std::string detail) {
 
 void Dialer::Proceed(double now) {
   if (now >= until_) {
+    PassOver();
     const std::string why = last_why_.empty() ? "" : " (" + last_why_ + ")";
     return Fail(TransportError::kConnectTimeout,
                 fmt::format("no connection to {} port {} within {} seconds{}", origin_.host, origin_.port,
@@ -128,10 +129,16 @@ bool Dialer::Open(double now) {
   return true;
 }
 
+void Dialer::PassOver() {
+  if (address_) {
+    dialing_.addresses.PassOver(origin_.host, origin_.port, *address_);
+  }
+}
+
 void Dialer::GiveUpAddress(std::string why) {
   last_why_ = std::move(why);
   socket_.Reset();
-  dialing_.addresses.PassOver(origin_.host, origin_.port, *address_);
+  PassOver();
   dialing_.addresses.Release(origin_.host, origin_.port, *address_);
   address_.reset();
 }
@@ -143,7 +150,6 @@ void Dialer::Connect(double now) {
   sockaddr_storage peer = {};
   socklen_t peer_size = sizeof(peer);
   if (error == 0 && ::getpeername(socket_.get(), reinterpret_cast<sockaddr*>(&peer), &peer_size) == 0) {
-    dialing_.addresses.Proved(origin_.host, origin_.port, *address_);
     std::string why;
     channel_ = origin_.tls ? dialing_.tls.Wrap(std::move(socket_), origin_.host, why)
                            : std::make_unique<PlainChannel>(std::move(socket_));
@@ -175,11 +181,12 @@ void Dialer::Greet() {
       wanted_ = EPOLLOUT;
       return;
     case Channel::Outcome::kRefused:
+      PassOver();
       return Fail(TransportError::kTls, channel_->error());
     case Channel::Outcome::kClosed:
     case Channel::Outcome::kBroken:
     case Channel::Outcome::kUnreadable:
-      dialing_.addresses.PassOver(origin_.host, origin_.port, *address_);
+      PassOver();
       return Fail(TransportError::kReset, channel_->error());
   }
 }

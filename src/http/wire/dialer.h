@@ -62,6 +62,8 @@ class Dialer {
   void TryNext(double now);
   bool Open(double now);
   void Connect(double now);
+  /// The address that is being tried, if any.
+  void PassOver();
   void GiveUpAddress(std::string why);
   void Greet();
   void Fail(TransportError error, std::string detail);

@@ -220,6 +220,9 @@ size_t WireConnection::ReceiveSome(double now) {
 }
 
 void WireConnection::TakeReceived(std::span<const std::byte> bytes, bool direct, double now) {
+  if (first_byte_at_ == 0 && !kept_) {
+    engine_.dialing().addresses.Proved(origin_.host, origin_.port, *address_);
+  }
   first_byte_at_ = first_byte_at_ > 0 ? first_byte_at_ : now;
   if (direct) {
     reader_.Filled(bytes.size(), now);
@@ -295,6 +298,10 @@ void WireConnection::Fail(TransportError error, std::string detail) {
 
 void WireConnection::End(Outcome outcome, bool keep) {
   const double now = MonotonicSeconds();
+  const bool is_silent = outcome.error == TransportError::kStall || outcome.error == TransportError::kReset;
+  if (channel_ && is_silent && !kept_ && first_byte_at_ == 0) {
+    engine_.dialing().addresses.PassOver(origin_.host, origin_.port, *address_);
+  }
   WireJob job = *std::exchange(job_, std::nullopt);
   outcome.response = std::move(answer_.response());
   outcome.response.first_byte_seconds = first_byte_at_ > 0 ? first_byte_at_ - job.started : 0;
