@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <climits>
 #include <latch>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +29,7 @@ class CountingBuffers final : public BufferAllocator {
     if (++allocations_ > most_allocations) {
       return nullptr;
     }
+    sizes.insert(static_cast<int64_t>(bytes));
     held_ += static_cast<int64_t>(bytes);
     peak_ = std::max(peak_, held_);
     return new std::byte[bytes];
@@ -38,6 +41,7 @@ class CountingBuffers final : public BufferAllocator {
   int64_t peak() const { return peak_; }
 
   int most_allocations = INT_MAX;  ///< then there is no memory
+  std::set<int64_t> sizes;         ///< of what was asked for
 
  private:
   int allocations_ = 0;
@@ -192,6 +196,32 @@ TEST(Budget, WhatIsCopiedInOnePieceLiesWithinToo) {
     EXPECT_EQ((*target.Stat("key"))->size, 3 * kMiB);
     EXPECT_EQ(store.memory_pool()->peak(), std::min(budget, 3 * kMiB)) << "whole, or in windows";
     EXPECT_EQ(store.memory_pool()->taken(), 0);
+  }
+}
+
+// Of pieces too small to be copied by the store, or by a store that copies none.
+TEST(Budget, WhatIsPutTogetherLiesWithinToo) {
+  // S3 is sent the smallest parts that it takes, OCI piece after piece through a writer.
+  const std::map<const char*, int64_t> buffer_bytes = {{"s3://test/", 5 * kMiB}, {"oci://test@assay/", 3 * kMiB}};
+  for (const auto& [uri, bytes_at_a_time] : buffer_bytes) {
+    const auto buffers = std::make_shared<CountingBuffers>();
+    const auto served = ServeWithBudget(uri, 16 * kMiB, buffers);
+    ObjectStore& store = served->store();
+    std::string content;
+    std::vector<std::string> keys;
+    for (uint64_t i = 0; i < 12; ++i) {
+      const std::string piece = RandomContent(3 * kMiB, i);
+      const Bytes bytes = AsBytes(piece);
+      keys.push_back("piece" + std::to_string(i));
+      ASSERT_THAT(store.Write(keys.back(), std::span(&bytes, 1), {}).status(), IsOk());
+      content += piece;
+    }
+    ASSERT_EQ(store.memory_pool()->peak(), 0) << "whole objects are sent from where they lie";
+    ASSERT_THAT(store.Compose(keys, "all", {}).status(), IsOk()) << uri;
+    EXPECT_TRUE(buffers->sizes.contains(bytes_at_a_time)) << uri;
+    EXPECT_LE(store.memory_pool()->peak(), 16 * kMiB) << uri;
+    EXPECT_EQ(store.memory_pool()->taken(), 0) << uri;
+    EXPECT_TRUE(ReadInWindows(store, "all", 8 * kMiB) == content) << uri;
   }
 }
 

@@ -11,6 +11,7 @@
 #include "storage/auth/time_format.h"
 #include "storage/gathering_writer.h"
 #include "storage/list_checks.h"
+#include "storage/memory_pool.h"
 #include "storage/oci/oci_failure.h"
 #include "storage/oci/oci_json.h"
 #include "storage/store_checks.h"
@@ -163,11 +164,15 @@ Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, co
   for (const ObjectInfo& source : sources) {
     largest = std::max(largest, source.size);
   }
-  const auto bytes = static_cast<size_t>(std::min({kPourBytes, largest, this->options().memory_budget_bytes}));
-  const auto memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
+  // The writer has its memory of the same budget.
+  const int64_t bytes = std::min({kPourBytes, largest, std::max<int64_t>(1, this->options().memory_budget_bytes / 2)});
+  PooledMemory memory;
+  if (bytes > 0) {
+    ASSAY_ASSIGN_OR_RETURN(memory, memory_pool()->Take(bytes, options.cancel));
+  }
   ASSAY_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectWriter> writer, OpenWriter(to, options));
   for (const ObjectInfo& source : sources) {
-    ASSAY_RETURN_IF_ERROR(Pour(source, *writer, {memory.get(), bytes}, options.cancel));
+    ASSAY_RETURN_IF_ERROR(Pour(source, *writer, memory.bytes(), options.cancel));
   }
   return writer->Commit();
 }

@@ -1,6 +1,8 @@
 #include "storage/s3/s3_compose.h"
 
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "storage/store_checks.h"
 #include "storage/transfer/checksum_parts.h"
@@ -32,19 +34,25 @@ Task<Status> UntilBelow(MultipartUpload& upload, int parts) {
 
 }  // namespace
 
-Result<std::shared_ptr<std::vector<std::byte>>> S3Compose::ReadRanges(std::span<const ObjectInfo> sources,
-                                                                      const ComposedPart& part) {
-  auto bytes = std::make_shared<std::vector<std::byte>>();
+Result<PooledMemory> S3Compose::ReadRanges(std::span<const ObjectInfo> sources, const ComposedPart& part) {
+  int64_t total = 0;
   for (const SourceRange& range : part.ranges) {
-    const size_t before = bytes->size();
-    bytes->resize(before + static_cast<size_t>(range.bytes));
-    const ReadPiece piece{range.offset, MutableBytes(*bytes).subspan(before)};
+    total += range.bytes;
+  }
+  PooledMemory memory;
+  if (total > 0) {
+    ASSAY_ASSIGN_OR_RETURN(memory, context_.memory->Take(total, options_.cancel));
+  }
+  MutableBytes rest = memory.bytes();
+  for (const SourceRange& range : part.ranges) {
+    const ReadPiece piece{range.offset, rest.first(static_cast<size_t>(range.bytes))};
+    rest = rest.subspan(piece.memory.size());
     const ObjectInfo& source = sources[range.source];
     const ReadOptions options{.if_match = source.etag, .known = &source, .cancel = options_.cancel};
     RangeReader reader(context_, source.key, options);
     ASSAY_RETURN_IF_ERROR(RunHere(reader.ReadPieces(std::span(&piece, 1))).status());
   }
-  return bytes;
+  return memory;
 }
 
 Status S3Compose::AddPart(MultipartUpload& upload, std::span<const ObjectInfo> sources, const ComposedPart& part) {
@@ -59,8 +67,10 @@ Status S3Compose::AddPart(MultipartUpload& upload, std::span<const ObjectInfo> s
         [this](const http::Response& answer) { return dialect_.ReadCopy(answer); });
     return Status::Ok();
   }
-  ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, part));
-  upload.AddPart({Bytes(*bytes)}, [bytes] {});
+  ASSAY_ASSIGN_OR_RETURN(PooledMemory read, ReadRanges(sources, part));
+  const auto memory = std::make_shared<PooledMemory>(std::move(read));
+  memory->SetMoving();
+  upload.AddPart({Bytes(memory->bytes())}, [memory] { *memory = {}; });
   return RunHere(UntilBelow(upload, ConnectionsOf(*context_.options)));
 }
 
@@ -72,8 +82,9 @@ Result<ObjectInfo> S3Compose::Run(std::span<const ObjectInfo> sources) {
   const DialectTraits& traits = dialect_.traits();
   const std::vector<ComposedPart> parts = PlanCompose(sizes, traits.min_part_bytes, traits.max_part_bytes);
   if (parts.empty() || (parts.size() == 1 && !parts.front().copied)) {
-    ASSAY_ASSIGN_OR_RETURN(auto bytes, ReadRanges(sources, parts.empty() ? ComposedPart() : parts.front()));
-    return RunHere(PutWhole(context_, to_, {Bytes(*bytes)}, options_));
+    ASSAY_ASSIGN_OR_RETURN(const PooledMemory memory,
+                           ReadRanges(sources, parts.empty() ? ComposedPart() : parts.front()));
+    return RunHere(PutWhole(context_, to_, {Bytes(memory.bytes())}, options_));
   }
   const std::optional<Checksum> whole = ChecksumOfAll(sources);
   ASSAY_RETURN_IF_ERROR(CheckExpectedOf(options_.expected, whole, dialect_.Uri(to_)));

@@ -1,11 +1,10 @@
 // Joins objects of a bucket into one, on the store's side where its limits on parts allow.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
-#include <vector>
 
+#include "storage/memory_pool.h"
 #include "storage/s3/compose_plan.h"
 #include "storage/s3/s3_dialect.h"
 #include "storage/transfer/upload.h"
@@ -23,8 +22,8 @@ class S3Compose {
 
  private:
   Status AddPart(MultipartUpload& upload, std::span<const ObjectInfo> sources, const ComposedPart& part);
-  Result<std::shared_ptr<std::vector<std::byte>>> ReadRanges(std::span<const ObjectInfo> sources,
-                                                             const ComposedPart& part);
+  /// Out of the store's memory; none for no bytes.
+  Result<PooledMemory> ReadRanges(std::span<const ObjectInfo> sources, const ComposedPart& part);
 
   CallContext context_;
   const S3Dialect& dialect_;
