@@ -292,6 +292,7 @@ Result<Manifest> CommitSave(const Save& save, const std::vector<SavedFile>& file
   options.before_publish = [&](const FileDigest& of_pointer) {
     digest = of_pointer;
     manifest.files.push_back(DescribeFile(save.pointer, pointer, of_pointer));
+    manifest.SortFiles();
     manifest.time = SecondsSince1970();
     auto standing = std::async(std::launch::async, [&] { return CheckStanding(save, files); });
     const Status described = WriteManifestOf(save, manifest);

@@ -160,10 +160,12 @@ class ManifestReader {
     }
     for (const json& entry : *files) {
       ASSAY_ASSIGN_OR_RETURN(ManifestFile file, ReadOne(entry));
-      if (manifest.Find(file.name) != nullptr) {
-        return Fail(fmt::format("lists '{}' twice", file.name));
-      }
       manifest.files.push_back(std::move(file));
+    }
+    manifest.SortFiles();
+    const auto twice = std::ranges::adjacent_find(manifest.files, {}, &ManifestFile::name);
+    if (twice != manifest.files.end()) {
+      return Fail(fmt::format("lists '{}' twice", twice->name));
     }
     return manifest.Find(manifest.pointer) != nullptr ? Status::Ok()
                                                       : Fail(fmt::format("does not list '{}'", manifest.pointer));
@@ -191,8 +193,12 @@ class ManifestReader {
 }  // namespace
 
 const ManifestFile* Manifest::Find(std::string_view name) const {
-  const auto found = std::ranges::find(files, name, &ManifestFile::name);
-  return found == files.end() ? nullptr : &*found;
+  const auto found = std::ranges::lower_bound(files, name, {}, &ManifestFile::name);
+  return found == files.end() || found->name != name ? nullptr : &*found;
+}
+
+void Manifest::SortFiles() {
+  std::ranges::sort(files, {}, &ManifestFile::name);
 }
 
 int64_t Manifest::bytes() const {

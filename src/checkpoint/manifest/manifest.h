@@ -41,11 +41,13 @@ struct Manifest {
   std::string pointer{};
   /// The etag of what stood in the pointer's place when the save began; empty: nothing.
   std::string replaced_etag{};
-  std::vector<ManifestFile> files{};  ///< the pointer among them
+  std::vector<ManifestFile> files{};  ///< the pointer among them, sorted by name
   /// The tree around the leaves (StructureToJson()), where the format keeps none or a simpler one; else null.
   nlohmann::json structure{};
 
+  /// By halves: the shards of thousands of ranks ask for each of their chunks.
   const ManifestFile* Find(std::string_view name) const;
+  void SortFiles();
   int64_t bytes() const;
 };
 

@@ -43,6 +43,22 @@ TEST(Manifest, IsReadAsItWasWritten) {
   EXPECT_EQ(read.files[0].items[1].name, "b");
 }
 
+TEST(Manifest, FilesAreFoundByTheirNamesInWhateverOrderTheyWereWritten) {
+  Manifest manifest = Example();
+  for (const char* name : {"__9_0", "y", "__10_0", "a"}) {
+    manifest.files.push_back(manifest.files[0]);
+    manifest.files.back().name = name;
+  }
+  const Manifest read = Must(ReadManifest(WriteManifest(manifest), "m"));
+  for (const ManifestFile& file : manifest.files) {
+    ASSERT_NE(read.Find(file.name), nullptr) << file.name;
+    EXPECT_EQ(read.Find(file.name)->name, file.name);
+  }
+  for (const char* name : {"", "__", "__1", "b", "z"}) {
+    EXPECT_EQ(read.Find(name), nullptr) << name;
+  }
+}
+
 TEST(Manifest, EveryFlippedBitIsFound) {
   const std::string text = WriteManifest(Example());
   for (size_t at = 0; at < text.size(); ++at) {
