@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/early_stop_options.h"
 #include "cli/launcher_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
@@ -45,6 +46,7 @@ struct ExploreVerbOptions {
   launch::LauncherSettings launcher;
   RepeatOptions repeats;
   SearchOptions search;
+  EarlyStopVerbOptions early_stop;
 };
 
 constexpr size_t kMostForetold = 20'000;  // points of which the memory is foretold
@@ -64,7 +66,8 @@ double NumberOr(const space::Entity& values, const std::string& name, double fal
 std::string DescribeResult(const explore::PointDone& done) {
   const samplestore::Measurement& m = done.result->measurement;
   const std::string name = fmt::format("{}  {}", done.point->experiment->id(), done.point->entity_id);
-  std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name, samplestore::ToString(m.outcome));
+  std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name,
+                                 EndedEarly(m) ? "ended early" : samplestore::ToString(m.outcome));
   for (const auto* target : experiment::TargetsOf({&done.point->experiment, 1}, experiment::Quantity::kThroughput)) {
     if (const double speed = NumberOr(m.properties, target->name, 0); speed > 0) {
       text += fmt::format(", {} {}", FormatNumber(speed), target->unit);
@@ -166,6 +169,8 @@ Status ChoosePoints(const ExploreVerbOptions& options, const std::optional<explo
                     explore::ExploreOptions& explore) {
   ASSAY_RETURN_IF_ERROR(operation ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
                                   : UseSearch(options.search, space, store, explore));
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<Goal> goals, GoalsOf(options.search, space));
+  ASSAY_RETURN_IF_ERROR(UseEarlyStop(options.early_stop, goals, explore));
   return UseRepeats(options.repeats, space, explore);
 }
 
@@ -254,9 +259,11 @@ Status Run(const ExploreVerbOptions& options) {
     const auto callbacks = MakeCallbacks(progress, best);
     ASSAY_ASSIGN_OR_RETURN(summary, explore::Explore(space, *store, explore, callbacks));
   }
-  fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {} not looked at; {}\n",
+  fmt::print("{}: {} measured, {} replayed, {} invalid, {} failed, {}{} not looked at; {}\n",
              report::Count(static_cast<size_t>(space.size()), "point"), summary.measured, summary.replayed,
-             summary.invalid, summary.failed, summary.remaining, FormatSeconds(summary.seconds));
+             summary.invalid, summary.failed,
+             explore.early_stop ? fmt::format("{} ended early, ", summary.ended_early) : "", summary.remaining,
+             FormatSeconds(summary.seconds));
   fmt::print("{}{}{}", DescribeRepeats(explore, summary), summary.settled ? "ended early: nothing better came\n" : "",
              explore.sampler ? best.Text() : std::string());
   if (server && !summary.interrupted) {
@@ -293,6 +300,7 @@ Action AddExplore(CLI::App& app) {
   app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
   AddReuseOption(app, options->reuse);
   AddSearchOptions(app, options->search);
+  AddEarlyStopOptions(app, options->early_stop);
   CLI::Option* const operation =
       app.add_option("--operation", options->operation,
                      "An operation's file as ado has them, of a random walk: which points, in which order, how many at "

@@ -1,9 +1,12 @@
 // assay operations: which commands measured or met what in a store, and when.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "base/json.h"
 #include "base/terminal.h"
@@ -15,6 +18,7 @@ namespace assay::cli {
 namespace {
 
 struct OperationsOptions {
+  std::string operation;  ///< the beginning of an id; empty: all
   std::string store;
   std::string output;
 };
@@ -33,25 +37,56 @@ void PrintTable(const std::vector<samplestore::Operation>& operations) {
   fmt::print("{}", operations.empty() ? "No operations.\n" : table.Render());
 }
 
+nlohmann::json DetailsOf(const samplestore::Operation& operation) {
+  return operation.details.empty() ? nlohmann::json::object()
+                                   : nlohmann::json::parse(operation.details, nullptr, /*allow_exceptions=*/false);
+}
+
+nlohmann::json ToJson(const samplestore::Operation& operation) {
+  return {{"uid", operation.uid},
+          {"kind", operation.kind},
+          {"space", operation.space},
+          {"started_at", operation.started_at},
+          {"finished_at", operation.finished_at},
+          {"exit_state", operation.exit_state},
+          {"measured", operation.measured},
+          {"replayed", operation.replayed},
+          {"details", DetailsOf(operation)}};
+}
+
 void PrintJson(const std::vector<samplestore::Operation>& operations) {
   auto all = nlohmann::json::array();
   for (const samplestore::Operation& operation : operations) {
-    all.push_back({{"uid", operation.uid},
-                   {"kind", operation.kind},
-                   {"space", operation.space},
-                   {"started_at", operation.started_at},
-                   {"finished_at", operation.finished_at},
-                   {"exit_state", operation.exit_state},
-                   {"measured", operation.measured},
-                   {"replayed", operation.replayed}});
+    all.push_back(ToJson(operation));
   }
   fmt::print("{}", DumpJsonPretty(all));
+}
+
+/// The one whose id begins as was said.
+Result<samplestore::Operation> Find(const std::vector<samplestore::Operation>& operations, const std::string& begin) {
+  std::vector<samplestore::Operation> found;
+  std::ranges::copy_if(operations, std::back_inserter(found),
+                       [&](const samplestore::Operation& operation) { return operation.uid.starts_with(begin); });
+  if (found.size() == 1) {
+    return found.front();
+  }
+  return found.empty()
+             ? Status::NotFound(fmt::format("no operation has an id that begins with {}", begin))
+             : Status::InvalidArgument(fmt::format("{} operations have ids that begin with {}", found.size(), begin));
 }
 
 Status Run(const OperationsOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store, samplestore::StoreAccess::kReadOnly));
   ASSAY_ASSIGN_OR_RETURN(const auto operations, store->ListOperations());
-  if (options.output == "json") {
+  if (!options.operation.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const samplestore::Operation operation, Find(operations, options.operation));
+    if (options.output == "json") {
+      fmt::print("{}", DumpJsonPretty(ToJson(operation)));
+      return Status::Ok();
+    }
+    PrintTable({operation});
+    fmt::print("{}", operation.details.empty() ? "" : DumpJsonPretty(DetailsOf(operation)));
+  } else if (options.output == "json") {
     PrintJson(operations);
   } else {
     PrintTable(operations);
@@ -63,6 +98,8 @@ Status Run(const OperationsOptions& options) {
 
 Action AddOperations(CLI::App& app) {
   auto options = std::make_shared<OperationsOptions>();
+  app.add_option("operation", options->operation, "The beginning of an id: that operation with its details [all]")
+      ->type_name("ID");
   AddStoreOption(app, options->store);
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };

@@ -57,7 +57,8 @@ Result<Goal> GoalOf(const std::string& text, const std::vector<experiment::Targe
     if (way.empty() && (better == Better::kNeither || IsSpread(aggregation))) {
       return Status::InvalidArgument(fmt::format("--metric {}: say {}:max or {}:min", text, metric, metric));
     }
-    return Goal{name, std::string(target.unit), way.empty() ? better == Better::kHigher : way == "max", aggregation};
+    return Goal{name, std::string(target.unit), way.empty() ? better == Better::kHigher : way == "max", target.quantity,
+                aggregation};
   }
   const std::string nearest = NearestName(name, names);
   return Status::InvalidArgument(fmt::format("--metric {}: the experiments of this space do not measure it{}", name,
@@ -150,7 +151,7 @@ Result<std::vector<Goal>> GoalsOf(const SearchOptions& options, const experiment
   }
   for (const experiment::TargetSpec& target : targets) {
     if (goals.empty() && target.quantity == experiment::Quantity::kThroughput) {
-      goals.push_back({std::string(target.name), std::string(target.unit), true});
+      goals.push_back({std::string(target.name), std::string(target.unit), true, target.quantity});
     }
   }
   return goals;

@@ -33,6 +33,7 @@ struct Goal {
   std::string target;  ///< target property
   std::string unit;
   bool maximize = true;
+  experiment::Quantity quantity = experiment::Quantity::kOther;
   const report::Aggregation* aggregation = nullptr;  ///< of a virtual property: makes all runs of a point one value
 
   std::string Name() const;  ///< of the metric

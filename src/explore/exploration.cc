@@ -19,7 +19,7 @@ constexpr int kUserMistake = 2;
 constexpr int kMostMoves = 3;  // of a point whose machine was lost, to others
 
 int64_t Finished(const ExploreSummary& summary) {
-  return summary.measured + summary.invalid + summary.failed + summary.replayed + summary.spared;
+  return summary.measured + summary.invalid + summary.failed + summary.replayed + summary.ended_early + summary.spared;
 }
 
 }  // namespace
@@ -30,6 +30,9 @@ ExploreOptions Completed(ExploreOptions options) {
   if (options.until) {
     options.until->at_most = options.repeats;
     options.measure.repeats_at_most = options.repeats;
+  }
+  if (options.early_stop) {
+    options.measure.early_rule = Describe(*options.early_stop);
   }
   const bool shared = options.measure.context.runs_here();  // by points at once
   options.measure.points_at_once = shared ? options.workers : 1;
@@ -47,6 +50,9 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
     : space_(space), store_(store), options_(Completed(options)), callbacks_(callbacks) {
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
+  if (options_.early_stop) {
+    early_stop_.emplace(*options_.early_stop);
+  }
 }
 
 Result<ExploreSummary> Exploration::Run() {
@@ -75,11 +81,18 @@ Result<ExploreSummary> Exploration::Run() {
   summary_.seconds = MonotonicSeconds() - start;
   summary_.interrupted = InterruptRequested();
   summary_.remaining = total() - Finished(summary_);
+  const Status kept = KeepEndings();
   const Status finished = store_.FinishOperation(summary_.operation_uid, ExitState());
   // What ended the operation comes first: a store that failed fails here too.
   ASSAY_RETURN_IF_ERROR(error_);
+  ASSAY_RETURN_IF_ERROR(kept);
   ASSAY_RETURN_IF_ERROR(finished);
   return summary_;
+}
+
+Status Exploration::KeepEndings() {
+  const std::string details = endings_.AddedTo(options_.details, space_, options_.repeats);
+  return details == options_.details ? Status::Ok() : store_.SetDetails(summary_.operation_uid, details);
 }
 
 std::string_view Exploration::ExitState() const {
@@ -213,6 +226,7 @@ Status Exploration::LookAtMean(const Task& task, const experiment::BoundPoint& p
       return Status::Ok();
     }
     ++(mean->narrow ? summary_.narrow : summary_.wide);
+    endings_.AddMean(task.index, *mean);
   }
   if (callbacks_.on_mean) {
     const std::lock_guard lock(callback_mutex_);
@@ -228,7 +242,8 @@ Result<PointResult> Exploration::MeasureWithRetries(const experiment::BoundPoint
   int moves = kMostMoves;
   while (true) {
     const bool failed = result.ok() && result->source == Source::kMeasured &&
-                        result->measurement.outcome == samplestore::Outcome::kFailed;
+                        result->measurement.outcome == samplestore::Outcome::kFailed &&
+                        !EndedEarly(result->measurement);
     // A mistake of the user's does not go away by itself.
     if (!failed || ExitCode(result->cause) == kUserMistake || InterruptRequested()) {
       return result;
@@ -249,9 +264,12 @@ void Exploration::Tell(const std::function<void(const PointStart&)>& callback, c
   }
 }
 
-MeasureOptions Exploration::OptionsFor(const Task& task) const {
+MeasureOptions Exploration::OptionsFor(const Task& task) {
   MeasureOptions options = options_.measure;
   options.wanted = task.round + 1;
+  if (early_stop_ && task.round == 0) {
+    options.ends_early = [this, index = task.index](const job::Step& step) { return early_stop_->OnStep(index, step); };
+  }
   options.launch.on_event = [this, index = task.index,
                              inner = options_.measure.launch.on_event](const job::Event& event) {
     const std::lock_guard lock(callback_mutex_);
@@ -285,10 +303,14 @@ void Exploration::ReturnReservation() {
 
 void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {
   PointDone done;
+  if (early_stop_ && task.round == 0) {
+    early_stop_->OnDone(task.index, result.measurement);
+  }
   const std::vector<double> objectives = task.round == 0 ? ObjectivesOf(result) : std::vector<double>();
   {
     const std::lock_guard lock(mutex_);
     Count(result);
+    endings_.Add(task.index, result);
     TellSampler(task, objectives);
     done = {task.index, Finished(summary_), total(), &point, &result};
   }
@@ -311,7 +333,7 @@ void Exploration::Count(const PointResult& result) {
       ++summary_.invalid;
       return;
     case samplestore::Outcome::kFailed:
-      ++summary_.failed;
+      ++(EndedEarly(result.measurement) ? summary_.ended_early : summary_.failed);
       return;
   }
 }

@@ -8,6 +8,8 @@
 #include <set>
 #include <vector>
 
+#include "explore/early_stop.h"
+#include "explore/endings.h"
 #include "explore/explore.h"
 
 namespace assay::explore {
@@ -50,7 +52,7 @@ class Exploration {
   /// Whether the repeats of `point` end with the one that `task` made.
   Status LookAtMean(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
-  MeasureOptions OptionsFor(const Task& task) const;
+  MeasureOptions OptionsFor(const Task& task);
 
   /// False when max_points are measured or being measured: nothing more is handed out then, unless a reservation is
   /// returned, and `task` is deferred until then.
@@ -65,12 +67,15 @@ class Exploration {
             const experiment::BoundPoint& point) const;
   void Defer(const Task& task);
   void StopWith(const Status& status);
+  /// Keeps with the operation how its points ended.
+  Status KeepEndings();
   std::string_view ExitState() const;
 
   const experiment::BoundSpace& space_;
   samplestore::SampleStore& store_;
   ExploreOptions options_;
   ExploreCallbacks callbacks_;
+  std::optional<EarlyStop> early_stop_;
 
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below
@@ -83,6 +88,7 @@ class Exploration {
   int64_t reserved_ = 0;       ///< measurements made or being made
   bool limit_reached_ = false;
   bool looked_for_common_mistake_ = false;
+  Endings endings_;
   Status error_;
   ExploreSummary summary_;
 };

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "experiment/point.h"
+#include "explore/early_stop.h"
 #include "explore/measure_point.h"
 #include "explore/repeated_mean.h"
 #include "explore/search/sampler.h"
@@ -31,14 +32,17 @@ struct ExploreOptions {
   /// Ends those of a point before, and begins with `repeats` as at_most. Not with measurements that are made again
   /// whatever the store has.
   std::optional<RepeatUntil> until = {};
+  /// Ends runs of the first of the repeats by their progress, and replays what the same rule ended before.
+  std::optional<EarlyStopOptions> early_stop = {};
   int64_t budget = -1;  ///< points to look at, whether they are measured or replayed; -1: all
   /// Chooses the points, in which order; empty: in the space's. It is told of every point that was looked at.
   std::shared_ptr<Sampler> sampler = {};
   /// What the sampler is told of a valid measurement: numbers of which smaller ones are better. From
   /// several threads at once: it may read the store.
   std::function<std::vector<double>(const samplestore::Measurement&)> objectives = {};
-  int64_t patience = -1;     ///< ends after so many points of which none was better than all before; -1: never
-  std::string details = {};  ///< kept with the operation, as JSON
+  int64_t patience = -1;  ///< ends after so many points of which none was better than all before; -1: never
+  /// Kept with the operation, as a JSON object or empty; how its points ended is added (explore/endings.h).
+  std::string details = {};
 };
 
 /// A point that will be measured, for a progress display.
@@ -77,10 +81,11 @@ struct ExploreSummary {
   int64_t invalid = 0;   ///< found now
   int64_t failed = 0;
   int64_t replayed = 0;
-  int64_t narrow = 0;     ///< points whose repeats ended since their interval is narrow enough
-  int64_t wide = 0;       ///< points of which all were made, and it is not
-  int64_t spared = 0;     ///< repeats of the former that were not made
-  int64_t remaining = 0;  ///< not looked at: max_points was reached, or interrupted
+  int64_t ended_early = 0;  ///< now: measured in part, by `early_stop`
+  int64_t narrow = 0;       ///< points whose repeats ended since their interval is narrow enough
+  int64_t wide = 0;         ///< points of which all were made, and it is not
+  int64_t spared = 0;       ///< repeats of the former that were not made
+  int64_t remaining = 0;    ///< not looked at: max_points was reached, or interrupted
   double seconds = 0;
   bool settled = false;  ///< `patience` points brought nothing better
   bool interrupted = false;

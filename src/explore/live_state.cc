@@ -145,7 +145,7 @@ void LiveState::OnDone(const PointDone& done, double now) {
   }
   const std::string outcome(samplestore::ToString(measurement.outcome));
   done_ = done.done;
-  ++counts_[replayed ? "replayed" : outcome];
+  ++counts_[replayed ? "replayed" : EndedEarly(measurement) ? "ended_early" : outcome];
   recent_.push_front({.number = done.done,
                       .label = LabelOf(*done.point),
                       .outcome = outcome,
@@ -192,8 +192,9 @@ std::string LiveState::ToJson(double now) const {
                 {"waiting", waiting_.size()},
                 {"running", json::array()},
                 {"recent", json::array()}};
-  for (const auto& [name, key] : {std::pair("measured", "valid"), std::pair("replayed", "replayed"),
-                                  std::pair("invalid", "invalid"), std::pair("failed", "failed")}) {
+  for (const auto& [name, key] :
+       {std::pair("measured", "valid"), std::pair("replayed", "replayed"), std::pair("invalid", "invalid"),
+        std::pair("failed", "failed"), std::pair("ended_early", "ended_early")}) {
     const auto found = counts_.find(key);
     state[name] = found == counts_.end() ? 0 : found->second;
   }

@@ -17,7 +17,7 @@ namespace assay::explore {
 ///
 ///     space, host, started_at, at    its name, the machine, UTC
 ///     total, done                    measurements asked for, and finished
-///     measured, replayed, invalid, failed, waiting    of the finished; points that others measure now
+///     measured, replayed, invalid, failed, ended_early, waiting    of the finished; points that others measure now
 ///     seconds_left                   until the last point, if none of the rest is replayed; null: not known yet
 ///     running: [{number, label, experiment, seconds, phase, step, steps, loss, rate, unit, seconds_left,
 ///                losses: [[step, loss]]}]    the first points of the space; of many at once a few losses each

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "base/subprocess.h"
 #include "base/text.h"
 #include "explore/claim_heartbeat.h"
+#include "explore/early_stop.h"
 #include "explore/reference_run.h"
 #include "explore/run_evidence.h"
 #include "launch/local_launcher.h"
@@ -123,8 +125,41 @@ class PointRun {
     Conclude(outcome, std::move(reason), DependenciesOf(result_.measurement.provenance));
   }
 
-  Result<job::RunRecord> Run(const job::Plan& plan) const {
-    return options_.runner ? options_.runner(plan, options_.launch) : launch::RunWorker(plan, options_.launch);
+  Result<job::RunRecord> Run(const job::Plan& plan) const { return Run(plan, options_.launch); }
+
+  Result<job::RunRecord> Run(const job::Plan& plan, const launch::LaunchOptions& launch) const {
+    return options_.runner ? options_.runner(plan, launch) : launch::RunWorker(plan, launch);
+  }
+
+  /// Ends it as soon as its progress says so: `behind_` is why.
+  Result<job::RunRecord> RunWatched(const job::Plan& plan) {
+    launch::LaunchOptions launch = options_.launch;
+    launch.on_event = [this](const job::Event& event) {
+      if (options_.launch.on_event) {
+        options_.launch.on_event(event);
+      }
+      if (const auto* step = std::get_if<job::Step>(&event); step != nullptr && behind_.empty()) {
+        behind_ = options_.ends_early(*step);
+      }
+    };
+    launch.cancelled = [this] {
+      return !behind_.empty() || (options_.launch.cancelled && options_.launch.cancelled());
+    };
+    return Run(plan, launch);
+  }
+
+  /// A run that came to its end all the same, or to one of its own, counts as that.
+  bool WasEndedEarly(const job::RunRecord& record) const {
+    const bool may_be_ours =
+        record.end == job::RunEnd::kKilled || record.end == job::RunEnd::kVanished || record.end == job::RunEnd::kLost;
+    return !behind_.empty() && may_be_ours && CheckNeverStoodStill(record).ok();
+  }
+
+  void ConcludeEndedEarly(const job::RunRecord& record) {
+    AddProvenance({{samplestore::kEndedEarly, options_.early_rule}});
+    result_.measurement.series = record.samples;
+    AddStepSeries(record, result_.measurement.series);
+    ConcludeRun(Outcome::kFailed, "ended early: " + behind_);
   }
 
   std::string MadeBy() const {
@@ -163,7 +198,8 @@ class PointRun {
     std::string reasons;
     while (std::ssize(runs) < wanted.count) {
       Say(wanted.count == 1 ? "running" : fmt::format("running {} of {},", runs.size() + 1, wanted.count));
-      ASSAY_ASSIGN_OR_RETURN(job::RunRecord record, Run(plan.work));
+      const bool watched = options_.ends_early && wanted.count == 1;
+      ASSAY_ASSIGN_OR_RETURN(job::RunRecord record, watched ? RunWatched(plan.work) : Run(plan.work));
       if (record.end == job::RunEnd::kInterrupted) {
         return launch::EndStatus(record);
       }
@@ -173,6 +209,10 @@ class PointRun {
       if (wanted.count > 1 && record.end != job::RunEnd::kDone) {
         reasons += (reasons.empty() ? "" : "; ") + record.reason;
         AddProvenance({{"run_reasons", reasons}});
+      }
+      if (WasEndedEarly(record)) {
+        ConcludeEndedEarly(record);
+        return Status::Ok();
       }
       if (!MayGoOn(plan, record, wanted.of_any_end)) {
         return Status::Ok();
@@ -250,6 +290,7 @@ class PointRun {
   const experiment::BoundPoint& point_;
   const MeasureOptions& options_;
   PointResult result_;
+  std::string behind_;  ///< others, its progress: why the run was ended early
 };
 
 Status Note(samplestore::SampleStore& store, const MeasureOptions& options, const PointResult& result) {
@@ -294,9 +335,8 @@ Result<PointResult> RunClaimed(const experiment::BoundPoint& point, samplestore:
   return result;
 }
 
-Result<std::optional<PointResult>> Replay(const samplestore::MemoKey& key, const samplestore::Facts& here,
-                                          samplestore::SampleStore& store, const MeasureOptions& options) {
-  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> measured, store.FindMeasured(key, here));
+Result<std::optional<PointResult>> Replayed(std::optional<Measurement> measured, samplestore::SampleStore& store,
+                                            const MeasureOptions& options) {
   if (!measured) {
     return std::optional<PointResult>();
   }
@@ -305,10 +345,42 @@ Result<std::optional<PointResult>> Replay(const samplestore::MemoKey& key, const
   return std::optional<PointResult>(std::move(result));
 }
 
+Result<std::optional<PointResult>> Replay(const samplestore::MemoKey& key, const samplestore::Facts& here,
+                                          samplestore::SampleStore& store, const MeasureOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> measured, store.FindMeasured(key, here));
+  return Replayed(std::move(measured), store, options);
+}
+
+/// The newest that the same rule ended early here, if there is one.
+Result<std::optional<Measurement>> FindEndedEarly(const samplestore::MemoKey& key, const samplestore::Facts& here,
+                                                  samplestore::SampleStore& store, const MeasureOptions& options) {
+  if (options.early_rule.empty()) {
+    return std::optional<Measurement>();
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Measurement> runs, store.List({.parameterized_id = key.parameterized_id,
+                                                                    .entity_id = key.entity_id,
+                                                                    .outcome = Outcome::kFailed,
+                                                                    .newest_first = true},
+                                                                   /*with_series=*/true));
+  const auto found = std::ranges::find_if(runs, [&](const Measurement& run) {
+    return EndedEarly(run) && run.provenance.at(samplestore::kEndedEarly) == options.early_rule &&
+           samplestore::Agrees(run.depends_on, here);
+  });
+  return found == runs.end() ? std::optional<Measurement>() : std::optional(std::move(*found));
+}
+
 }  // namespace
 
 samplestore::Facts FactsHere(const experiment::BoundPoint& point, const MeasureOptions& options) {
   return Compared(options.reuse, ContentsHere(point, options.context), ProvenanceHere(point, options));
+}
+
+Result<bool> WasEndedEarly(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                           const MeasureOptions& options) {
+  ASSAY_ASSIGN_OR_RETURN(
+      const std::optional<Measurement> early,
+      FindEndedEarly({point.parameterized_id, point.entity_id}, FactsHere(point, options), store, options));
+  return early.has_value();
 }
 
 Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,
@@ -316,7 +388,11 @@ Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& poi
   const samplestore::MemoKey key = {point.parameterized_id, point.entity_id};
   const samplestore::Facts here = FactsHere(point, options);
   ASSAY_ASSIGN_OR_RETURN(const bool measured, store.IsMeasured(key, options.wanted, here));
-  return measured ? Replay(key, here, store, options) : std::optional<PointResult>();
+  if (measured) {
+    return Replay(key, here, store, options);
+  }
+  ASSAY_ASSIGN_OR_RETURN(std::optional<Measurement> early, FindEndedEarly(key, here, store, options));
+  return Replayed(std::move(early), store, options);
 }
 
 Result<PointResult> MeasurePoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,

@@ -40,7 +40,11 @@ struct MeasureOptions {
   int64_t wanted = 1;  ///< valid measurements that the point shall have, before the store's last is replayed
   /// Of repeats that may end early, by what they show (RepeatUntil): how many there may be. 0: these may not.
   int64_t repeats_at_most = 0;
-  double lease_seconds = 30;  ///< of the claim; renewed while the point is measured
+  /// Asked after each step of a run that is measured once (Runs::count); not empty: why it ends now. What is known by
+  /// then is kept as ended early.
+  std::function<std::string(const job::Step&)> ends_early = {};
+  std::string early_rule = {};  ///< that ends runs early: what it ended before is replayed; empty: none
+  double lease_seconds = 30;    ///< of the claim; renewed while the point is measured
 };
 
 /// How a point's measurement came about.
@@ -61,6 +65,10 @@ struct PointResult {
 
 /// What holds here of all that `options.reuse` compares.
 samplestore::Facts FactsHere(const experiment::BoundPoint& point, const MeasureOptions& options);
+
+/// Whether `options.early_rule` ended a run of `point` here before.
+Result<bool> WasEndedEarly(const experiment::BoundPoint& point, samplestore::SampleStore& store,
+                           const MeasureOptions& options);
 
 /// The store's measurement of `point`, if it has `options.wanted` that hold here; nothing otherwise.
 Result<std::optional<PointResult>> ReplayPoint(const experiment::BoundPoint& point, samplestore::SampleStore& store,

@@ -46,6 +46,9 @@ Result<Prospect> ProspectOf(const experiment::BoundPoint& point, samplestore::Sa
   if (!replayed) {
     ASSAY_ASSIGN_OR_RETURN(replayed, IsNarrow(point, store, options, round));
   }
+  if (!replayed && options.measure.replay) {
+    ASSAY_ASSIGN_OR_RETURN(replayed, WasEndedEarly(point, store, options.measure));
+  }
   return replayed ? Prospect::kReplay : allowed ? Prospect::kMeasure : Prospect::kForbid;
 }
 

@@ -267,11 +267,15 @@ std::optional<Finding> Starved(const ResultSet& results) {
   return finding;
 }
 
+bool HasEndedEarly(const Configuration& configuration) {
+  return configuration.outcome == Outcome::kFailed && EndedEarly(*configuration.runs.back());
+}
+
 // "3 x out of memory ...; 1 x ..."
 std::string ReasonsText(const ResultSet& results) {
   std::map<std::string, size_t> count_of;
   for (const Configuration& configuration : results.configurations()) {
-    if (configuration.outcome != Outcome::kValid) {
+    if (configuration.outcome != Outcome::kValid && !HasEndedEarly(configuration)) {
       ++count_of[fmt::format("{} ({})", Shorten(configuration.reason(), 120),
                              samplestore::ToString(configuration.outcome))];
     }
@@ -279,6 +283,9 @@ std::string ReasonsText(const ResultSet& results) {
   std::vector<std::pair<std::string, size_t>> reasons(count_of.begin(), count_of.end());
   std::stable_sort(reasons.begin(), reasons.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   std::string text;
+  if (reasons.empty()) {
+    return text;
+  }
   for (size_t i = 0; i < std::min(reasons.size(), kMaxReasons); ++i) {
     text += fmt::format("{}{}: {}", i == 0 ? "" : "; ", reasons[i].second, reasons[i].first);
   }
@@ -289,17 +296,24 @@ std::string ReasonsText(const ResultSet& results) {
 std::optional<Finding> NotMeasured(const ResultSet& results) {
   const size_t total = results.configurations().size();
   const size_t invalid = results.CountOf(Outcome::kInvalid);
-  const size_t failed = results.CountOf(Outcome::kFailed);
-  if (invalid + failed == 0) {
+  const auto early = static_cast<size_t>(std::ranges::count_if(results.configurations(), HasEndedEarly));
+  const size_t failed = results.CountOf(Outcome::kFailed) - early;
+  const size_t without = invalid + failed + early;
+  if (without == 0) {
     return std::nullopt;
   }
-  std::string what = invalid == 0  ? fmt::format("{} failed", failed)
-                     : failed == 0 ? fmt::format("{} {} invalid", invalid, invalid == 1 ? "is" : "are")
-                                   : fmt::format("{} invalid, {} failed", invalid, failed);
+  std::vector<std::string> parts;
+  for (const auto& [count, is] : {std::pair(invalid, "invalid"), {failed, "failed"}, {early, "ended early"}}) {
+    if (count > 0) {
+      parts.push_back(fmt::format("{} {}", count, is));
+    }
+  }
+  const std::string what =
+      invalid == without ? fmt::format("{} {} invalid", invalid, invalid == 1 ? "is" : "are") : Join(parts, ", ");
   Finding finding;
-  finding.headline = invalid + failed == total
+  finding.headline = without == total
                          ? fmt::format("No configuration could be measured: {}.", what)
-                         : fmt::format("{} of {} configurations have no values: {}.", invalid + failed, total, what);
+                         : fmt::format("{} of {} configurations have no values: {}.", without, total, what);
   finding.detail = ReasonsText(results);
   return finding;
 }

@@ -97,6 +97,10 @@ Result<int64_t> ReadSchema(const nlohmann::json& json) {
 
 }  // namespace
 
+bool EndedEarly(const Measurement& measurement) {
+  return measurement.outcome == Outcome::kFailed && measurement.provenance.contains(kEndedEarly);
+}
+
 std::string_view ToString(Outcome outcome) {
   return kOutcomes[static_cast<int>(outcome)];
 }

@@ -43,6 +43,12 @@ struct Measurement {
   int64_t arrival = 0;
 };
 
+/// Entry of provenance of one that a search ended before its time, by what its progress showed: the rule. Its outcome
+/// is failed, since its numbers are of a part of the run: it stands in no mean, and only the same rule takes it as
+/// known.
+inline constexpr char kEndedEarly[] = "ended_early";
+bool EndedEarly(const Measurement& measurement);
+
 std::string_view ToString(Outcome outcome);
 Result<Outcome> OutcomeFromString(std::string_view text);
 

@@ -174,6 +174,8 @@ class SampleStore {
   virtual Status ReleaseClaim(const MemoKey& key, int64_t fence) = 0;
 
   virtual Status StartOperation(const Operation& operation) = 0;
+  /// Keeps `details` of it in place of what was kept before, also once it is finished.
+  virtual Status SetDetails(std::string_view uid, std::string_view details) = 0;
   virtual Status FinishOperation(std::string_view uid, std::string_view exit_state) = 0;
   /// Notes that `operation_uid` produced (`replayed` false) or met (true) measurement `measurement_uid`.
   virtual Status NoteResult(std::string_view operation_uid, std::string_view measurement_uid, bool replayed) = 0;

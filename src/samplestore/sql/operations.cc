@@ -47,6 +47,14 @@ Result<bool> SqlStore::AppendOperation(const Operation& operation, std::span<con
   });
 }
 
+Status SqlStore::SetDetails(std::string_view uid, std::string_view details) {
+  return Try([&](Attempt) -> Status {
+    ASSAY_ASSIGN_OR_RETURN(const StatementPtr update,
+                           connection_->Prepare("UPDATE operations SET details = ? WHERE uid = ?"));
+    return update->Bind(details).Bind(uid).Run();
+  });
+}
+
 Status SqlStore::FinishOperation(std::string_view uid, std::string_view exit_state) {
   return Try([&](Attempt) -> Status {
     next_result_.erase(std::string(uid));

@@ -53,6 +53,7 @@ class SqlStore : public SampleStore {
   Status ReleaseClaim(const MemoKey& key, int64_t fence) override;
 
   Status StartOperation(const Operation& operation) override;
+  Status SetDetails(std::string_view uid, std::string_view details) override;
   Status FinishOperation(std::string_view uid, std::string_view exit_state) override;
   Status NoteResult(std::string_view operation_uid, std::string_view measurement_uid, bool replayed) override;
   Result<std::vector<Operation>> ListOperations() override;

@@ -185,6 +185,8 @@ TEST_P(SampleStoreTest, RemembersOperations) {
   EXPECT_FALSE((*operations)[0].finished_at.empty());
   EXPECT_EQ((*operations)[0].owner, "me");
   EXPECT_EQ((*operations)[0].details, "{}");
+  ASSERT_TRUE(store_->SetDetails("o1", R"({"a":1})").ok());
+  EXPECT_EQ((*store_->ListOperations())[0].details, R"({"a":1})");
 }
 
 TEST_P(SampleStoreTest, CountsWhatOperationsMeasuredAndMet) {

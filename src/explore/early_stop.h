@@ -1,0 +1,63 @@
+// Runs of an operation that end before their time, since others were ahead of them at the same step.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explore/search/stopping_rule.h"
+#include "job/event.h"
+#include "job/run_record.h"
+#include "samplestore/measurement.h"
+
+namespace assay::explore {
+
+/// What a run shows while it goes on.
+enum class Shown {
+  kLoss,  ///< of each step
+  kRate,  ///< tokens, or images, a second over all steps so far
+};
+
+struct EarlyStopOptions {
+  StoppingRule rule = {};
+  Shown shown = Shown::kRate;
+};
+
+/// The options in words, which measurements that ended early keep: "median of the rate from step 5".
+std::string Describe(const EarlyStopOptions& options);
+
+/// Adds what the steps of a run showed, under the names that a run which was measured whole has it by.
+void AddStepSeries(const job::RunRecord& record, std::map<std::string, std::vector<double>>& series);
+
+/// Follows the runs of an operation. From any thread.
+class EarlyStop {
+ public:
+  explicit EarlyStop(EarlyStopOptions options) : options_(options) {}
+
+  /// Point `index` has made a step. Not empty: its run ends now, and why.
+  std::string OnStep(int64_t index, const job::Step& step);
+  /// What became of point `index`: those that were measured, whole or in part, are what others are held against.
+  void OnDone(int64_t index, const samplestore::Measurement& measurement);
+
+ private:
+  struct Running {
+    int64_t last_step = 0;
+    double seconds = 0;
+    double amount = 0;  ///< tokens or images
+    OtherRun seen;      ///< as the runs of other points see it
+  };
+
+  void Take(Running& run, int64_t step, double loss, double amount, double seconds) const;
+  Curve CurveOf(const samplestore::Measurement& measurement) const;
+  std::vector<const OtherRun*> OthersThan(int64_t index) const;
+
+  const EarlyStopOptions options_;
+  std::mutex mutex_;
+  std::map<int64_t, Running> running_;  ///< by index in the space
+  std::vector<OtherRun> ended_;
+};
+
+}  // namespace assay::explore

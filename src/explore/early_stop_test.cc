@@ -1,0 +1,160 @@
+#include "explore/early_stop.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/text.h"
+#include "explore/explore.h"
+#include "explore/survey.h"
+#include "explore/testing.h"
+
+namespace assay::explore {
+namespace {
+
+using samplestore::Outcome;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// Points by their batch size: the loss of each step is that size.
+class EarlyStopTest : public testing::ExploreFixture {
+ protected:
+  void SetUp() override {
+    ExploreFixture::SetUp();
+    explore_.measure = options_;
+    explore_.early_stop = {.rule = {.first_step = 3, .startup = 2}, .shown = Shown::kLoss};
+    explore_.measure.runner = [this](const job::Plan& plan, const launch::LaunchOptions& launch) {
+      return RunOf(std::get<job::TunePlan>(plan), launch);
+    };
+  }
+
+  Result<job::RunRecord> RunOf(const job::TunePlan& plan, const launch::LaunchOptions& launch) {
+    ++runs_;
+    job::RunRecord record = testing::DoneRun(10);
+    size_t told = 0;
+    for (job::Event& event : record.events) {
+      ++told;
+      if (auto* step = std::get_if<job::Step>(&event)) {
+        step->loss = static_cast<double>(plan.batch_size);
+        step->supervised_tokens = 1;
+        step->real_tokens = 40 / plan.batch_size;
+      }
+      launch.on_event(event);
+      if (launch.cancelled && launch.cancelled()) {
+        record.events.resize(told);
+        record.end = job::RunEnd::kKilled;
+        record.signal = 9;
+        return record;
+      }
+    }
+    return record;
+  }
+
+  experiment::BoundSpace Space(const std::string& batch_sizes) {
+    const std::string text = fmt::format(
+        "entitySpace:\n"
+        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
+        " - {{identifier: number_gpus, propertyDomain: {{values: [0]}}}}\n"
+        " - {{identifier: model_max_length, propertyDomain: {{values: [64]}}}}\n"
+        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
+        "experiments:\n"
+        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
+        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n",
+        Path("model"), batch_sizes, Path("rows.jsonl"));
+    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
+  }
+
+  ExploreSummary Run(const std::string& batch_sizes) {
+    auto summary = Explore(Space(batch_sizes), *store_, explore_, {});
+    EXPECT_TRUE(summary.ok()) << summary.status().message();
+    return summary.ok() ? *summary : ExploreSummary();
+  }
+
+  nlohmann::json Details() { return nlohmann::json::parse(store_->ListOperations().value().back().details); }
+
+  ExploreOptions explore_;
+};
+
+TEST_F(EarlyStopTest, WhatIsBehindTheMedianEndsAndIsKeptAsThat) {
+  const ExploreSummary summary = Run("1, 2, 8");
+  EXPECT_EQ(summary.measured, 2);
+  EXPECT_EQ(summary.ended_early, 1);
+  EXPECT_EQ(summary.failed, 0);
+  EXPECT_EQ(summary.remaining, 0);
+  EXPECT_EQ(store_->ListOperations().value().back().exit_state, "success");
+  const auto failed = store_->List({.outcome = Outcome::kFailed}, /*with_series=*/true).value();
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_TRUE(EndedEarly(failed[0]));
+  EXPECT_THAT(failed[0].properties, IsEmpty());
+  EXPECT_THAT(failed[0].series.at("loss"), SizeIs(3));
+  EXPECT_THAT(failed[0].reason, HasSubstr("ended early: behind at step 3, with a loss of 8"));
+  EXPECT_EQ(failed[0].provenance.at("ended_early"), "median of the loss from step 3");
+  ASSERT_THAT(Details()["ended_early"], SizeIs(1));
+  EXPECT_EQ(Details()["ended_early"][0]["uid"], failed[0].uid);
+  EXPECT_EQ(Details()["ended_early"][0]["replayed"], false);
+}
+
+TEST_F(EarlyStopTest, AnotherOperationOfTheSameRuleKnowsItAndHoldsOthersAgainstIt) {
+  Run("1, 2, 8");
+  ASSERT_EQ(runs_, 3);
+  const ExploreSummary again = Run("1, 2, 8, 16");
+  EXPECT_EQ(again.replayed, 3);
+  EXPECT_EQ(again.ended_early, 1) << "held against what the store has of the others";
+  EXPECT_EQ(runs_, 4);
+  ASSERT_THAT(Details()["ended_early"], SizeIs(2));
+  EXPECT_EQ(Details()["ended_early"][0]["replayed"], true);
+  const auto survey = SurveySpace(Space("1, 2, 8, 16, 32"), *store_, explore_);
+  ASSERT_TRUE(survey.ok());
+  EXPECT_EQ(survey->missing, 1);
+}
+
+TEST_F(EarlyStopTest, AnOperationWithoutTheRuleMeasuresItWhole) {
+  Run("1, 2, 8");
+  explore_.early_stop->rule.first_step = 4;
+  EXPECT_EQ(Run("1, 2, 8").ended_early, 1) << "another rule says for itself";
+  explore_.early_stop.reset();
+  const ExploreSummary whole = Run("1, 2, 8");
+  EXPECT_EQ(whole.replayed, 2);
+  EXPECT_EQ(whole.measured, 1);
+  explore_.early_stop = {.rule = {.first_step = 3, .startup = 2}, .shown = Shown::kLoss};
+  EXPECT_EQ(Run("1, 2, 8").replayed, 3);
+  EXPECT_EQ(store_->ListOperations().value().back().details, "") << "it is known whole now";
+}
+
+TEST_F(EarlyStopTest, TheRateIsOfAllStepsSoFar) {
+  explore_.early_stop->shown = Shown::kRate;
+  Run("8, 4, 2, 16");
+  const auto failed = store_->List({.outcome = Outcome::kFailed}, /*with_series=*/false).value();
+  ASSERT_THAT(failed, SizeIs(1));
+  EXPECT_THAT(failed[0].reason, HasSubstr("behind at step 3, with a rate of 20"));
+}
+
+TEST_F(EarlyStopTest, IsNotRetriedAndItsRepeatsAreNotMade) {
+  explore_.retries = 3;
+  explore_.repeats = 3;
+  const ExploreSummary summary = Run("1, 2, 8");
+  EXPECT_EQ(summary.measured, 6);
+  EXPECT_EQ(summary.ended_early, 1);
+  EXPECT_EQ(summary.replayed, 2);
+  EXPECT_EQ(runs_, 7);
+  EXPECT_EQ(Details()["repeats"]["ended_early"], 1);
+  EXPECT_EQ(Details()["repeats"]["maximum"], 2);
+}
+
+TEST_F(EarlyStopTest, ARunThatCameToItsEndAllTheSameIsWhole) {
+  const auto run = explore_.measure.runner;
+  explore_.measure.runner = [run](const job::Plan& plan, launch::LaunchOptions launch) {
+    launch.cancelled = {};
+    return run(plan, launch);
+  };
+  EXPECT_EQ(Run("1, 2, 8").measured, 3);
+}
+
+}  // namespace
+}  // namespace assay::explore
