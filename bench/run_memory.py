@@ -55,6 +55,17 @@ FAMILIES = {
         "num_local_experts": 8,
         "num_experts_per_tok": 4,
     },
+    "granitemoehybrid": {
+        "model_type": "granitemoehybrid",
+        "architectures": ["GraniteMoeHybridForCausalLM"],
+        "intermediate_size": 256,
+        "num_local_experts": 8,
+        "num_experts_per_tok": 4,
+        "shared_intermediate_size": 512,
+        "layer_types": ["mamba", "attention"] * 2,
+        "mamba_n_heads": 8,
+        "mamba_d_state": 64,
+    },
 }
 PLUGINS = {
     "torch_ddp": {},

@@ -13,12 +13,14 @@ void pack_frozen_weights(const std::vector<Linear*>& linears) {
   }
 }
 
-int64_t packed_bytes(const std::vector<Linear*>& linears) {
-  constexpr int64_t kDirections = 2;
+int64_t packed_bytes(const std::vector<Linear*>& linears, bool input_trains) {
   int64_t bytes = 0;
+  bool goes_back = input_trains;
   for (const Linear* linear : linears) {
     const at::Tensor& weight_OI = linear->weight_OI;
-    bytes += PackedWeight::suits(weight_OI) ? kDirections * static_cast<int64_t>(weight_OI.nbytes()) : 0;
+    const int64_t directions = goes_back ? 2 : 1;
+    bytes += PackedWeight::suits(weight_OI) ? directions * static_cast<int64_t>(weight_OI.nbytes()) : 0;
+    goes_back = goes_back || linear->trains();
   }
   return bytes;
 }

@@ -45,7 +45,16 @@ TEST_P(PackingTest, TakesTheHeadTooAndChangesNoBit) {
   for (const Linear* linear : linears) {
     bytes += static_cast<int64_t>(linear->weight_OI.nbytes());
   }
-  EXPECT_EQ(packed_bytes(linears), suits ? 2 * bytes : 0) << "one copy for each direction";
+  EXPECT_EQ(packed_bytes(linears, true), suits ? 2 * bytes : 0) << "one copy for each direction";
+  EXPECT_EQ(packed_bytes(linears, false), suits ? bytes : 0) << "none goes back";
+  linears[7]->lora.emplace().a_rI = at::zeros({2, 32}).requires_grad_();
+  linears[7]->lora->b_Or = at::zeros({32, 2}).requires_grad_();
+  int64_t behind = 0;
+  for (size_t i = 8; i < linears.size(); ++i) {
+    behind += static_cast<int64_t>(linears[i]->weight_OI.nbytes());
+  }
+  EXPECT_EQ(packed_bytes(linears, false), suits ? bytes + behind : 0) << "those behind the second layer's first";
+  linears[7]->lora.reset();
   const at::Tensor plain_TV = model.logits(one_row(12));
   pack_frozen_weights(linears);
   for (const Linear* linear : linears) {

@@ -86,7 +86,7 @@ TEST_F(QuantizedLayersTest, OtherFormsOfFrozenWeightsLeaveThemAlone) {
   const FrozenWeightPtr before = model->linears().front()->frozen;
   pack_frozen_weights(model->linears_and_head());
   EXPECT_EQ(model->linears().front()->frozen, before);
-  EXPECT_EQ(packed_bytes(model->linears()), 0);
+  EXPECT_EQ(packed_bytes(model->linears(), true), 0);
 }
 
 TEST_F(QuantizedLayersTest, NamesALayerWhoseSizesFillNoWords) {

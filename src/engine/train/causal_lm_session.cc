@@ -258,7 +258,7 @@ architecture::Quantization quantization_of(const job::TunePlan& plan) {
 
 int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model) {
   constexpr int64_t kMostBytes = int64_t{1} << 30;
-  const int64_t bytes = packed_bytes(model.linears_and_head());
+  const int64_t bytes = packed_bytes(model.linears_and_head(), model.prompt_PH().defined());
   return plan.memory_budget_bytes > 0 || bytes > kMostBytes ? 0 : bytes;
 }
 
