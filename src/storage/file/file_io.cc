@@ -138,6 +138,18 @@ Status MoveBlocks(const FileTransfer& transfer, std::string_view verb, std::vect
   return Status::Ok();
 }
 
+/// As copy_file_range(), also where the system cannot copy between the two files, as across some file systems.
+ssize_t CopySome(int from, int64_t offset, int to, size_t most) {
+  off64_t at = offset;
+  const ssize_t copied = RetryOnSignal([&] { return ::copy_file_range(from, &at, to, nullptr, most, 0); });
+  if (copied >= 0 || (errno != EXDEV && errno != EOPNOTSUPP && errno != ENOSYS)) {
+    return copied;
+  }
+  std::vector<std::byte> memory(std::min(most, kCallBytes));
+  const ssize_t got = RetryOnSignal([&] { return ::pread(from, memory.data(), memory.size(), offset); });
+  return got <= 0 ? got : RetryOnSignal([&] { return ::write(to, memory.data(), static_cast<size_t>(got)); });
+}
+
 uint32_t Combine(const std::vector<Block>& blocks) {
   uint32_t crc = 0;
   for (const Block& block : blocks) {
@@ -183,8 +195,7 @@ Status AppendFile(const FileTransfer& transfer, int from, int64_t bytes) {
       return CancelledStatus("copy to", transfer.uri);
     }
     const auto step = static_cast<size_t>(std::min(kStep, bytes - done));
-    off64_t at = done;
-    const ssize_t copied = RetryOnSignal([&] { return ::copy_file_range(from, &at, transfer.fd, nullptr, step, 0); });
+    const ssize_t copied = CopySome(from, done, transfer.fd, step);
     if (copied < 0) {
       return ErrnoStatus(errno, "copy to", transfer.uri);
     }

@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "base/file_descriptor.h"
 #include "base/files.h"
 #include "storage/conformance.h"
 
@@ -95,6 +97,20 @@ TEST_F(FileStoreTest, ALinkHasTheEtagOfWhatItLeadsTo) {
   ASSERT_TRUE(written.ok()) << written.status().message();
   EXPECT_EQ(Get("link"), "ours");
   EXPECT_EQ(Get("file"), "theirs");
+}
+
+TEST_F(FileStoreTest, WhatALinkLeadsToOnAnotherFileSystemIsCopied) {
+  std::string elsewhere = "/dev/shm/assay-XXXXXX";
+  const FileDescriptor file(::mkstemp(elsewhere.data()));
+  ASSERT_TRUE(file.valid());
+  std::string content(3 << 20, 'a');
+  content.back() = 'z';
+  std::ofstream(elsewhere) << content;
+  std::filesystem::create_symlink(elsewhere, root() + "/link");
+  const auto copied = store_.Copy("link", "copy", {});
+  std::filesystem::remove(elsewhere);
+  ASSERT_TRUE(copied.ok()) << copied.status().message();
+  EXPECT_TRUE(Get("copy") == content);
 }
 
 TEST_F(FileStoreTest, WhatCannotBeLookedAtEndsAListing) {
