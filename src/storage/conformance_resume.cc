@@ -89,6 +89,8 @@ TEST_P(ObjectStoreConformance, AJournalIsAskedAboutWhateverIsPublished) {
     RememberingJournal journal;
     journal.set_before_publish([] { return Status::Io("it has changed"); });
     EXPECT_FALSE(WriteText(store(), "asked", content, {.journal = &journal}).ok()) << content.size();
+    const ObjectWrite write = {"asked", AsBytes(content)};
+    EXPECT_FALSE(store().WriteMany(std::span(&write, 1), {.journal = &journal}).front().ok()) << content.size();
     EXPECT_FALSE(Exists("asked")) << content.size();
   }
 }

@@ -98,7 +98,7 @@ std::vector<Status> RemoteStore::WriteMany(std::span<const ObjectWrite> writes, 
     const bool small = static_cast<int64_t>(writes[i].content.size()) <= part_bytes;
     statuses[i] = CheckWrite(writes[i].key, own, uri);
     if (small && statuses[i].ok()) {
-      statuses[i] = CheckExpected(own, std::span(&writes[i].content, 1), uri);
+      statuses[i] = CheckBeforePut(own, std::span(&writes[i].content, 1), uri);
     }
     if (small && statuses[i].ok()) {
       puts[i] = std::make_unique<WholePut>(context(), writes[i].key, Pieces{writes[i].content}, own);

@@ -60,13 +60,14 @@ Task<Result<ObjectInfo>> WholePut::Finish() {
   co_return info_;
 }
 
+Status CheckBeforePut(const WriteOptions& options, std::span<const Bytes> content, std::string_view uri) {
+  ASSAY_RETURN_IF_ERROR(CheckExpected(options, content, uri));
+  return options.journal != nullptr && TotalBytes(content) == 0 ? options.journal->BeforePublish() : Status::Ok();
+}
+
 Task<Result<ObjectInfo>> PutWhole(const CallContext& context, std::string key, Pieces pieces,
                                   const WriteOptions& options) {
-  ASSAY_CO_RETURN_IF_ERROR(CheckExpected(options, pieces, context.dialect->Uri(key)));
-  if (options.journal != nullptr && TotalBytes(pieces) == 0) {
-    // Otherwise it is asked before the last bytes are sent.
-    ASSAY_CO_RETURN_IF_ERROR(options.journal->BeforePublish());
-  }
+  ASSAY_CO_RETURN_IF_ERROR(CheckBeforePut(options, pieces, context.dialect->Uri(key)));
   CallGroup::Limits limits;
   limits.cancel = options.cancel;
   limits.priority = options.priority;

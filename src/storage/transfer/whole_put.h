@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/task.h"
@@ -41,6 +43,10 @@ class WholePut {
   ObjectInfo info_;
   CallResult result_;
 };
+
+/// What can be said of a write in one request before it: whether the content is what was expected, and, where it has no
+/// last bytes before which the journal is asked, what that says.
+Status CheckBeforePut(const WriteOptions& options, std::span<const Bytes> content, std::string_view uri);
 
 /// `pieces` in one request.
 Task<Result<ObjectInfo>> PutWhole(const CallContext& context, std::string key, Pieces pieces,
