@@ -373,16 +373,18 @@ StoreOutcome Store::PutPart(const std::string& bucket_name, const std::string& i
   return {};
 }
 
-StoreOutcome Store::AbortUpload(const std::string& bucket_name, const std::string& id) {
+StoreOutcome Store::AbortUpload(const std::string& bucket_name, const std::string& key, const std::string& id) {
   const BucketPointer bucket = BucketOf(bucket_name);
   if (!bucket) {
     return {StoreCode::kNoSuchBucket, nullptr, {}};
   }
   {
     const std::unique_lock lock(bucket->mutex);
-    if (bucket->uploads.erase(id) == 0) {
+    const auto found = bucket->uploads.find(id);
+    if (found == bucket->uploads.end() || found->second.key != key) {
       return {StoreCode::kNoSuchUpload, nullptr, {}};
     }
+    bucket->uploads.erase(found);
   }
   const Status status = persistence_->RemoveUpload(bucket_name, id);
   return status.ok() ? StoreOutcome{} : StoreOutcome{StoreCode::kFailed, nullptr, status.message()};

@@ -101,7 +101,7 @@ class Store {
   /// The same without the parts, of which there may be thousands.
   std::optional<Upload> FindUploadHead(const std::string& bucket, const std::string& id) const;
   StoreOutcome PutPart(const std::string& bucket, const std::string& id, Part part);
-  StoreOutcome AbortUpload(const std::string& bucket, const std::string& id);
+  StoreOutcome AbortUpload(const std::string& bucket, const std::string& key, const std::string& id);
   std::vector<Upload> Uploads(const std::string& bucket) const;
   /// Publishes `object`, made of the upload's parts, and forgets the upload.
   StoreOutcome CompleteUpload(const std::string& bucket, const std::string& id, ObjectRecord object,

@@ -267,7 +267,7 @@ std::unique_ptr<http::Exchange> ContinueResumable(const Context& context, const 
 
 http::ServerResponse AbortResumable(const Context& context, const Request& request, std::string_view) {
   const std::optional<Upload> upload = FindSession(context, request);
-  const StoreOutcome outcome = upload ? context.store->AbortUpload(request.bucket, upload->id)
+  const StoreOutcome outcome = upload ? context.store->AbortUpload(request.bucket, upload->key, upload->id)
                                       : StoreOutcome{StoreCode::kNoSuchUpload, nullptr, {}};
   http::ServerResponse response;
   response.status = 499;  // what Google answers to a cancelled session

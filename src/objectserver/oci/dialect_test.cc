@@ -105,6 +105,7 @@ TEST(Oci, ListsCopiesAndCommitsParts) {
         json({{"partsToCommit", {{{"partNum", 2}, {"etag", second}}, {{"partNum", 1}, {"etag", etag}}}}}).dump());
   };
   EXPECT_EQ(commit("wrong").status, 400);
+  EXPECT_EQ(harness.Send("DELETE", kBucket + "/u/another?uploadId=" + id).status, 404);
   EXPECT_EQ(commit(first).status, 200);
   EXPECT_EQ(harness.Send("GET", kBucket + "/o/big").body, "onetwo");
 }

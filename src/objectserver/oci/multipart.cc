@@ -195,7 +195,8 @@ http::ServerResponse CommitUpload(const Context& context, const Request& request
 }
 
 http::ServerResponse AbortUpload(const Context& context, const Request& request, std::string_view) {
-  const StoreOutcome outcome = context.store->AbortUpload(request.bucket, request.query.Get("uploadId"));
+  const StoreOutcome outcome =
+      context.store->AbortUpload(request.bucket, request.object, request.query.Get("uploadId"));
   return outcome.ok() ? Answer(request, 204) : OutcomeAnswer(request, outcome);
 }
 

@@ -197,6 +197,7 @@ TEST(S3, RefusesSmallParts) {
       harness.Send("POST", "/test/k?uploadId=" + id, "<CompleteMultipartUpload>" + parts + "</CompleteMultipartUpload>")
           .Xml("Code"),
       "EntityTooSmall");
+  EXPECT_EQ(harness.Send("DELETE", "/test/another?uploadId=" + id).Xml("Code"), "NoSuchUpload");
   EXPECT_EQ(harness.Send("DELETE", "/test/k?uploadId=" + id).status, 204);
   EXPECT_EQ(harness.Send("PUT", "/test/k?partNumber=1&uploadId=" + id, "x").Xml("Code"), "NoSuchUpload");
   EXPECT_EQ(harness.Send("PUT", "/test/k?partNumber=10001&uploadId=" + id, "x").Xml("Code"), "InvalidArgument");

@@ -159,7 +159,7 @@ std::unique_ptr<http::Exchange> UploadPart(const Context& context, const Request
 }
 
 http::ServerResponse AbortMultipartUpload(const Context& context, const Request& request, std::string_view) {
-  const StoreOutcome outcome = context.store->AbortUpload(request.bucket, request.query.Get("uploadId"));
+  const StoreOutcome outcome = context.store->AbortUpload(request.bucket, request.key, request.query.Get("uploadId"));
   return outcome.ok() ? Answer(request, 204) : OutcomeAnswer(request, outcome);
 }
 
