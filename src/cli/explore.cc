@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/text.h"
 #include "cli/early_stop_options.h"
 #include "cli/launcher_options.h"
@@ -24,6 +27,7 @@
 #include "explore/operation/apply_walk.h"
 #include "explore/space_measurements.h"
 #include "explore/survey.h"
+#include "report/characterization.h"
 #include "report/conditions.h"
 #include "report/foretold_memory.h"
 #include "report/format.h"
@@ -167,11 +171,34 @@ explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
 Status ChoosePoints(const ExploreVerbOptions& options, const std::optional<explore::OperationFile>& operation,
                     const experiment::BoundSpace& space, samplestore::SampleStore& store,
                     explore::ExploreOptions& explore) {
-  ASSAY_RETURN_IF_ERROR(operation ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
-                                  : UseSearch(options.search, space, store, explore));
+  const bool characterizes = operation && operation->characterization;
+  if (characterizes) {
+    explore.details = DumpJson({{"operation", operation->source}, {"operator", "characterization"}});
+  }
+  ASSAY_RETURN_IF_ERROR(characterizes ? Status::Ok()
+                        : operation   ? explore::UseWalk(*operation, space, store, options.search.seed, explore)
+                                      : UseSearch(options.search, space, store, explore));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<Goal> goals, GoalsOf(options.search, space));
   ASSAY_RETURN_IF_ERROR(UseEarlyStop(options.early_stop, goals, explore));
-  return UseRepeats(options.repeats, space, explore);
+  ASSAY_RETURN_IF_ERROR(UseRepeats(options.repeats, space, explore));
+  if (characterizes && !options.repeats.repeats && !explore.until) {
+    explore.repeats = std::max(explore.repeats, static_cast<int>(operation->characterization->repeats));
+  }
+  return Status::Ok();
+}
+
+/// What the store has of the space now, kept with the operation and printed.
+Status Characterize(const experiment::BoundSpace& space, const std::string& operation_uid,
+                    samplestore::SampleStore& store) {
+  ASSAY_ASSIGN_OR_RETURN(const auto measured, explore::MeasurementsOf(space, store, /*with_series=*/false));
+  const nlohmann::json characterization = report::CharacterizationJson(report::ResultSet(measured));
+  ASSAY_ASSIGN_OR_RETURN(const auto operations, store.ListOperations());
+  const auto found = std::ranges::find(operations, operation_uid, &samplestore::Operation::uid);
+  ASSAY_ASSIGN_OR_RETURN(auto details, ParseJson(found == operations.end() ? "{}" : found->details, operation_uid));
+  details["characterization"] = characterization;
+  ASSAY_RETURN_IF_ERROR(store.SetDetails(operation_uid, DumpJson(details)));
+  fmt::print("{}", report::CharacterizationText(characterization));
+  return Status::Ok();
 }
 
 /// What a store that may not exist yet has for an exploration.
@@ -266,6 +293,9 @@ Status Run(const ExploreVerbOptions& options) {
              FormatSeconds(summary.seconds));
   fmt::print("{}{}{}", DescribeRepeats(explore, summary), summary.settled ? "ended early: nothing better came\n" : "",
              explore.sampler ? best.Text() : std::string());
+  if (operation && operation->characterization && !summary.interrupted) {
+    ASSAY_RETURN_IF_ERROR(Characterize(space, summary.operation_uid, *store));
+  }
   if (server && !summary.interrupted) {
     std::fflush(stdout);
     fmt::print(stderr, "still serving at {}; Ctrl-C ends it\n", server->url());
@@ -303,8 +333,8 @@ Action AddExplore(CLI::App& app) {
   AddEarlyStopOptions(app, options->early_stop);
   CLI::Option* const operation =
       app.add_option("--operation", options->operation,
-                     "An operation's file as ado has them, of a random walk: which points, in which order, how many at "
-                     "once, what is measured again")
+                     "An operation's file as ado has them: of a random walk (which points, in which order, how many at "
+                     "once, what is measured again), or a characterization (all points, and what they say together)")
           ->type_name("FILE");
   for (const char* said_there : {"--sampler", "--budget", "--patience", "--workers", "--retries", "--again"}) {
     operation->excludes(app.get_option(said_there));

@@ -12,6 +12,7 @@
 #include "base/terminal.h"
 #include "cli/options.h"
 #include "cli/verb.h"
+#include "report/characterization.h"
 #include "samplestore/sample_store.h"
 
 namespace assay::cli {
@@ -62,6 +63,13 @@ void PrintJson(const std::vector<samplestore::Operation>& operations) {
   fmt::print("{}", DumpJsonPretty(all));
 }
 
+void PrintDetails(nlohmann::json details) {
+  const auto found = details.find("characterization");
+  const std::string text = found == details.end() ? "" : "\n" + report::CharacterizationText(*found);
+  details.erase("characterization");
+  fmt::print("{}{}", details.empty() ? "" : DumpJsonPretty(details), text);
+}
+
 /// The one whose id begins as was said.
 Result<samplestore::Operation> Find(const std::vector<samplestore::Operation>& operations, const std::string& begin) {
   std::vector<samplestore::Operation> found;
@@ -85,7 +93,7 @@ Status Run(const OperationsOptions& options) {
       return Status::Ok();
     }
     PrintTable({operation});
-    fmt::print("{}", operation.details.empty() ? "" : DumpJsonPretty(DetailsOf(operation)));
+    PrintDetails(DetailsOf(operation));
   } else if (options.output == "json") {
     PrintJson(operations);
   } else {

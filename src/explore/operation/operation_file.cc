@@ -173,8 +173,13 @@ Status ReadWalk(const YamlNode& parameters, RandomWalk& walk) {
   return Status::Ok();
 }
 
-/// By the operator's name or, in the older form, its class.
-Status CheckOperator(const YamlNode& module) {
+Status ReadCharacterization(const YamlNode& parameters, Characterization& characterization) {
+  ASSAY_RETURN_IF_ERROR(parameters.CheckKeys({"repeats"}));
+  return ReadOptional(parameters, "repeats", 1, characterization.repeats);
+}
+
+/// By the operator's name or, in the older form, its class. Sets `file.characterization` where it is one.
+Status ReadOperator(const YamlNode& module, OperationFile& file) {
   ASSAY_RETURN_IF_ERROR(module.CheckKeys(
       {"operatorName", "operationType", "operatorType", "moduleClass", "moduleName", "modulePath", "moduleType"}));
   std::string name;
@@ -186,21 +191,29 @@ Status CheckOperator(const YamlNode& module) {
   if (name == "random_walk" || name == "RandomWalk") {
     return Status::Ok();
   }
+  if (name == "characterization") {
+    file.characterization.emplace();
+    return Status::Ok();
+  }
   if (name == "ray_tune" || name == "RayTune") {
     return module.Error(fmt::format(
         "operator '{}' is not read from a file: assay explore SPACE.yaml --sampler model --metric NAME:max|min "
         "--budget N",
         name));
   }
-  return module.Error(fmt::format("operator '{}' is not run here; random_walk is", name));
+  return module.Error(fmt::format("operator '{}' is not run here; random_walk and characterization are", name));
 }
 
 Status ReadOperation(const YamlNode& operation, OperationFile& file) {
   ASSAY_RETURN_IF_ERROR(operation.CheckKeys({"module", "parameters"}));
   ASSAY_ASSIGN_OR_RETURN(const YamlNode module, operation.Get("module"));
-  ASSAY_RETURN_IF_ERROR(CheckOperator(module));
+  ASSAY_RETURN_IF_ERROR(ReadOperator(module, file));
   const auto parameters = Find(operation, "parameters");
-  return parameters ? ReadWalk(*parameters, file.walk) : Status::Ok();
+  if (!parameters) {
+    return Status::Ok();
+  }
+  return file.characterization ? ReadCharacterization(*parameters, *file.characterization)
+                               : ReadWalk(*parameters, file.walk);
 }
 
 Result<OperationFile> ReadDocument(const YamlNode& root, const std::string& source) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,12 +31,18 @@ struct RandomWalk {
   EntityFilter filter = EntityFilter::kNone;
 };
 
+/// All points of the space, each so often that its mean has an interval: for what they say beside each other.
+struct Characterization {
+  int64_t repeats = 3;  ///< valid measurements of each point; what the store has counts
+};
+
 struct OperationFile {
   std::string source = {};  ///< file name, for messages
   std::string name = {};    ///< metadata
   std::vector<std::string> spaces = {};
   std::vector<std::string> actuator_configurations = {};  ///< `actuatorConfigurationIdentifiers`
-  RandomWalk walk = {};
+  RandomWalk walk = {};                                   ///< unless it is a characterization
+  std::optional<Characterization> characterization = {};
 };
 
 /// Errors are kInvalidArgument and name the file and the line: an unknown key with the nearest known one, an operator

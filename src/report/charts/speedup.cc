@@ -1,4 +1,5 @@
 // What more ranks give: times the throughput of the fewest, and the part of that which is worth them.
+#include "report/characterization.h"
 #include "report/charts/arrange.h"
 #include "report/charts/chart.h"
 #include "report/fields.h"
@@ -44,16 +45,6 @@ constexpr char kSpeedupSpec[] = R"json({
     }
   }
 })json";
-
-const Axis* RanksAxis(const ResultSet& results) {
-  for (const Axis& axis : results.axes()) {
-    const experiment::Role role = results.declared().RoleOf(axis.property);
-    if ((role == experiment::Role::kGpus || role == experiment::Role::kMachine) && axis.IsNumeric()) {
-      return &axis;
-    }
-  }
-  return nullptr;
-}
 
 std::string Replaced(std::string text, std::string_view what, std::string_view by) {
   for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size())) {

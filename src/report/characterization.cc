@@ -1,0 +1,177 @@
+#include "report/characterization.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/terminal.h"
+#include "base/text.h"
+#include "measure/significance.h"
+#include "report/format.h"
+#include "report/pareto.h"
+#include "space/entity.h"
+#include "space/number.h"
+
+namespace assay::report {
+namespace {
+
+using nlohmann::json;
+
+json OrNull(const std::optional<double>& number) {
+  return number ? json(*number) : json();
+}
+
+/// Sets the adjusted p-values of those that have one.
+void Adjust(std::vector<ScalingStep>& steps) {
+  std::vector<double> p_values;
+  for (const ScalingStep& step : steps) {
+    if (step.speedup.p_value) {
+      p_values.push_back(*step.speedup.p_value);
+    }
+  }
+  const std::vector<double> adjusted = measure::HolmAdjusted(p_values, std::ssize(steps));
+  size_t next = 0;
+  for (ScalingStep& step : steps) {
+    if (step.speedup.p_value) {
+      step.adjusted_p_value = adjusted[next++];
+    }
+  }
+}
+
+json SidesJson(const Comparison& comparison) {
+  return {{"property", comparison.property},
+          {"from", space::ToJson(comparison.from)},
+          {"to", space::ToJson(comparison.to)}};
+}
+
+json ScalingJson(const std::vector<ScalingStep>& steps) {
+  json list = json::array();
+  for (const ScalingStep& step : steps) {
+    list.push_back(SidesJson(step.comparison));
+    list.back().update({{"pairs", step.speedup.pairs},
+                        {"speedup", step.speedup.ratio},
+                        {"efficiency", step.efficiency},
+                        {"interval", step.interval ? json{step.interval->first, step.interval->second} : json()},
+                        {"adjusted_p", OrNull(step.adjusted_p_value)}});
+  }
+  return list;
+}
+
+json PairsJson(const Findings& findings) {
+  json list = json::array();
+  for (const Finding& finding : findings.list) {
+    if (finding.comparison) {
+      list.push_back(SidesJson(*finding.comparison));
+      list.back().update({{"headline", finding.headline},
+                          {"detail", finding.detail},
+                          {"strength", ToString(finding.strength)},
+                          {"p", OrNull(finding.p_value)},
+                          {"adjusted_p", OrNull(finding.adjusted_p_value)}});
+    }
+  }
+  return list;
+}
+
+json FrontsJson(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates) {
+  json list = json::array();
+  for (const Front& front : FindFronts(results, metrics, estimates)) {
+    json configurations = json::array();
+    for (const size_t at : front.configurations) {
+      configurations.push_back({{"label", results.Label(results.configurations()[at])},
+                                {"x", estimates.At(at, front.x)->value},
+                                {"y", estimates.At(at, front.y)->value}});
+    }
+    list.push_back({{"x", metrics[front.x].Heading()},
+                    {"y", metrics[front.y].Heading()},
+                    {"configurations", std::move(configurations)}});
+  }
+  return list;
+}
+
+std::string ScalingText(const json& steps) {
+  TextTable table({"property", "from", "to", "pairs", "speed-up", "efficiency", "p"});
+  for (const json& step : steps) {
+    std::string efficiency = fmt::format("{:.3g} %", 100 * step["efficiency"].get<double>());
+    if (!step["interval"].is_null()) {
+      efficiency += fmt::format(" ({:.3g} to {:.3g})", 100 * step["interval"][0].get<double>(),
+                                100 * step["interval"][1].get<double>());
+    }
+    table.AddRow({step["property"].get<std::string>(), step["from"].dump(), step["to"].dump(), step["pairs"].dump(),
+                  ReadableRatio(step["speedup"].get<double>()), efficiency,
+                  step["adjusted_p"].is_null() ? "" : fmt::format("{:.2g}", step["adjusted_p"].get<double>())});
+  }
+  return steps.empty() ? "" : fmt::format("Scaling\n{}\n", table.Render());
+}
+
+}  // namespace
+
+const Axis* RanksAxis(const ResultSet& results) {
+  for (const Axis& axis : results.axes()) {
+    const experiment::Role role = results.declared().RoleOf(axis.property);
+    if ((role == experiment::Role::kGpus || role == experiment::Role::kMachine) && axis.IsNumeric()) {
+      return &axis;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<ScalingStep> FindScaling(const ResultSet& results, const std::vector<Metric>& metrics) {
+  const Axis* const ranks = RanksAxis(results);
+  const Metric* const throughput = FindMetric(metrics, MetricKind::kThroughput);
+  std::vector<ScalingStep> steps;
+  const space::Value* fewest = nullptr;
+  for (const space::Value& value :
+       ranks == nullptr || throughput == nullptr ? std::vector<space::Value>() : ranks->values) {
+    if (space::NumberOf(value).value_or(0) <= 0) {
+      continue;  // on the CPU
+    }
+    if (fewest == nullptr) {
+      fewest = &value;
+      continue;
+    }
+    Comparison comparison = Compare(results, ranks->property, *fewest, value);
+    const std::optional<Effect> effect = EffectOn(MatchedPairs(results, comparison), *throughput);
+    if (!effect) {
+      continue;
+    }
+    const double ideal = *space::NumberOf(value) / *space::NumberOf(*fewest);
+    ScalingStep& step = steps.emplace_back(std::move(comparison), *effect, effect->ratio / ideal);
+    if (effect->interval) {
+      step.interval = {effect->interval->first / ideal, effect->interval->second / ideal};
+    }
+  }
+  Adjust(steps);
+  return steps;
+}
+
+json CharacterizationJson(const ResultSet& results) {
+  const std::vector<Metric> metrics = ResolveMetrics(results);
+  const Estimates estimates(results, metrics);
+  const Findings findings = FindFindings(results, metrics, estimates);
+  return {{"points", results.configurations().size()},
+          {"valid", results.CountOf(samplestore::Outcome::kValid)},
+          {"comparisons", findings.comparisons},
+          {"scaling", ScalingJson(FindScaling(results, metrics))},
+          {"pairs", PairsJson(findings)},
+          {"fronts", FrontsJson(results, metrics, estimates)}};
+}
+
+std::string CharacterizationText(const json& characterization) {
+  std::string text = ScalingText(characterization["scaling"]);
+  for (const json& pair : characterization["pairs"]) {
+    text += fmt::format("[{}] {} {}\n", pair["strength"].get<std::string>(), pair["headline"].get<std::string>(),
+                        pair["detail"].get<std::string>());
+  }
+  for (const json& front : characterization["fronts"]) {
+    text += fmt::format("\nNothing beats in {} and {}\n", front["x"].get<std::string>(), front["y"].get<std::string>());
+    TextTable table({"configuration", front["x"].get<std::string>(), front["y"].get<std::string>()});
+    for (const json& each : front["configurations"]) {
+      table.AddRow(
+          {each["label"].get<std::string>(), Readable(each["x"].get<double>()), Readable(each["y"].get<double>())});
+    }
+    text += table.Render();
+  }
+  return text;
+}
+
+}  // namespace assay::report
