@@ -71,14 +71,14 @@ std::string DescribeResult(const explore::PointDone& done) {
   const samplestore::Measurement& m = done.result->measurement;
   const std::string name = fmt::format("{}  {}", done.point->experiment->id(), done.point->entity_id);
   std::string text = fmt::format("[{}/{}] {}: {}", done.done, done.total, name,
-                                 EndedEarly(m) ? "ended early" : samplestore::ToString(m.outcome));
+                                 EndedEarly(m) ? m.reason : samplestore::ToString(m.outcome));
   for (const auto* target : experiment::TargetsOf({&done.point->experiment, 1}, experiment::Quantity::kThroughput)) {
     if (const double speed = NumberOr(m.properties, target->name, 0); speed > 0) {
       text += fmt::format(", {} {}", FormatNumber(speed), target->unit);
       break;
     }
   }
-  if (!m.reason.empty()) {
+  if (!m.reason.empty() && !EndedEarly(m)) {
     text += " (" + m.reason + ")";
   }
   if (const std::string starved = report::ProvenanceOf(m, "starved"); !starved.empty()) {

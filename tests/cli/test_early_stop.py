@@ -32,7 +32,9 @@ def test_a_run_that_is_behind_is_ended_and_known(assay, slow_worker, space, stor
     out = explore(assay, space, store)
     assert "4 points: 3 measured, 0 replayed, 0 invalid, 0 failed, 1 ended early, 0 not looked at" in out
     assert "0 would be measured, 4 replayed" in explore(assay, space, store, "--dry-run")
-    assert "4 points: 0 measured, 4 replayed" in explore(assay, space, store)
+    again = assay("explore", space, "--store", store, "--end-early", "halving", "--end-early-from", 2)
+    assert "4 points: 0 measured, 4 replayed" in again.stdout
+    assert ".0: ended early: behind at step 2, with a rate" in again.stderr
     rows = json.loads(assay.ok("results", space, "--store", store, "--output", "json"))
     ended = [row for row in rows if "ended_early" in row["provenance"]]
     assert [row["outcome"] for row in ended] == ["failed"] and len(rows) == 4
