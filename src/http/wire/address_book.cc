@@ -71,7 +71,7 @@ AddressBook::AddressBook()
         return GetAddresses(host, port, AI_ADDRCONFIG, error);
       }) {}
 
-AddressBook::AddressBook(Resolver resolver) : pages_(std::make_shared<Pages>()) {
+AddressBook::AddressBook(Resolver resolver, Clock clock) : pages_(std::make_shared<Pages>()), clock_(std::move(clock)) {
   pages_->resolver = std::move(resolver);
 }
 
@@ -131,7 +131,7 @@ AddressBook::State AddressBook::Ask(const std::string& host, int port, const Wak
 
 std::optional<Address> AddressBook::Take(const std::string& host, int port, const std::vector<Address>& tried) {
   const std::lock_guard lock(pages_->mutex);
-  const double now = MonotonicSeconds();
+  const double now = clock_();
   Place* best = nullptr;
   const auto rank = [now](const Place& place) {
     return std::tuple(std::max(place.passed_over_until - now, 0.0), place.connections);
@@ -143,6 +143,9 @@ std::optional<Address> AddressBook::Take(const std::string& host, int port, cons
   }
   if (best == nullptr) {
     return std::nullopt;
+  }
+  if (best->passed_over_until != 0 && best->passed_over_until <= now) {
+    best->passed_over_until = now + kPassedOverSeconds;  // this connection tries it
   }
   ++best->connections;
   return best->address;
@@ -169,7 +172,7 @@ void AddressBook::Release(const std::string& host, int port, const Address& addr
 void AddressBook::PassOver(const std::string& host, int port, const Address& address) {
   const std::lock_guard lock(pages_->mutex);
   if (Place* place = Find(host, port, address)) {
-    place->passed_over_until = MonotonicSeconds() + kPassedOverSeconds;
+    place->passed_over_until = clock_() + kPassedOverSeconds;
   }
 }
 

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "base/text.h"
+
 namespace assay::http {
 
 struct Address {
@@ -22,7 +24,8 @@ struct Address {
 };
 
 /// Of all connections of a client: they are spread evenly over the addresses of a name. One that could not be connected
-/// to, or did not answer, is passed over for a while, as long as there are others. Any thread may call.
+/// to, or did not answer, is passed over for a while, as long as there are others; then one connection tries it, and no
+/// other one until that has an answer or the while has gone by again. Any thread may call.
 class AddressBook {
  public:
   enum class State { kKnown, kPending, kFailed };
@@ -49,15 +52,16 @@ class AddressBook {
   /// An answer has begun to come.
   void Proved(const std::string& host, int port, const Address& address);
 
-  /// For tests: in place of getaddrinfo().
+  /// For tests: in place of getaddrinfo() and of MonotonicSeconds(), of those that are passed over.
   using Resolver = std::function<std::vector<Address>(const std::string& host, int port, std::string& error)>;
-  explicit AddressBook(Resolver resolver);
+  using Clock = std::function<double()>;
+  explicit AddressBook(Resolver resolver, Clock clock = MonotonicSeconds);
 
  private:
   struct Place {
     Address address;
     int connections = 0;
-    double passed_over_until = 0;
+    double passed_over_until = 0;  ///< 0: it serves, for all that is known
   };
   struct Entry {
     bool asked = false;         ///< a thread does
@@ -78,6 +82,7 @@ class AddressBook {
   Place* Find(const std::string& host, int port, const Address& address);
 
   const std::shared_ptr<Pages> pages_;
+  const Clock clock_;
 };
 
 }  // namespace assay::http

@@ -86,6 +86,31 @@ TEST(AddressBook, SpreadsConnectionsAndPassesTheDeadOver) {
   EXPECT_FALSE(book.Take("store", 80, {Loopback(1), Loopback(2), Loopback(3)}));
 }
 
+TEST(AddressBook, OneConnectionTriesWhoWasPassedOver) {
+  double now = 100;
+  AddressBook book([](const std::string&, int, std::string&) { return std::vector<Address>{Loopback(1), Loopback(2)}; },
+                   [&now] { return now; });
+  std::string error;
+  ASSERT_EQ(AskPatiently(book, error), AddressBook::State::kKnown);
+  const auto next = [&book] { return PortOf(*book.Take("store", 80, {})); };
+  for (int i = 0; i < 8; ++i) {
+    next();
+  }
+  book.PassOver("store", 80, Loopback(1));
+  for (int i = 0; i < 4; ++i) {
+    book.Release("store", 80, Loopback(1));
+  }
+  for (int round = 0; round < 2; ++round) {
+    now += AddressBook::kPassedOverSeconds + 1;
+    EXPECT_EQ(next(), 1);
+    EXPECT_EQ(next(), 2);
+    EXPECT_EQ(next(), 2);
+  }
+  book.Proved("store", 80, Loopback(1));
+  EXPECT_EQ(next(), 1);
+  EXPECT_EQ(next(), 1);
+}
+
 TEST(AddressBook, SaysWhyANameIsNotKnown) {
   std::atomic<int> asked = 0;
   AddressBook book([&asked](const std::string&, int, std::string& error) {
@@ -167,6 +192,26 @@ TEST(WireEngine, WhoDoesNotAnswerGetsNoMoreConnections) {
   for (const Outcome& outcome : AskAtOnce(thread, 8)) {
     EXPECT_TRUE(outcome.ok()) << outcome.detail;
   }
+  EXPECT_EQ(silent.connections(), 1);
+}
+
+TEST(WireEngine, WhoFallsSilentGetsNoMoreConnections) {
+  const ScriptedPeer silent([](PeerSocket& socket, int) {
+    socket.ReceiveHead();
+    socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    socket.AwaitEnd();
+  });
+  const auto server = StartLate();
+  AddressBook book([&](const std::string&, int, std::string&) {
+    return std::vector<Address>{Loopback(silent.port()), Loopback(server->port())};
+  });
+  const ClientOptions options{.stall_timeout_seconds = 1, .use_proxy = false};
+  Shared shared(options);
+  TlsContext tls(options);
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  EXPECT_TRUE(AskAtOnce(thread, 1).front().ok());
+  EXPECT_EQ(AskAtOnce(thread, 1).front().error, TransportError::kStall) << "over the connection that was kept";
+  EXPECT_TRUE(AskAtOnce(thread, 1).front().ok());
   EXPECT_EQ(silent.connections(), 1);
 }
 

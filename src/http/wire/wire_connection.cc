@@ -299,7 +299,7 @@ void WireConnection::Fail(TransportError error, std::string detail) {
 void WireConnection::End(Outcome outcome, bool keep) {
   const double now = MonotonicSeconds();
   const bool is_silent = outcome.error == TransportError::kStall || outcome.error == TransportError::kReset;
-  if (channel_ && is_silent && !kept_ && first_byte_at_ == 0) {
+  if (channel_ && is_silent && first_byte_at_ == 0) {
     engine_.dialing().addresses.PassOver(origin_.host, origin_.port, *address_);
   }
   WireJob job = *std::exchange(job_, std::nullopt);

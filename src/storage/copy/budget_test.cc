@@ -225,6 +225,20 @@ TEST(Budget, WhatIsPutTogetherLiesWithinToo) {
   }
 }
 
+TEST(Budget, WhatPoursThroughLeavesRoomForItsParts) {
+  const auto served = ServeWithBudget("oci://test@assay/", 8 * kMiB);
+  ObjectStore& store = served->store();
+  const std::vector<std::string> contents = {RandomContent(16 * kMiB, 1), RandomContent(16 * kMiB, 2)};
+  const std::vector<std::string> keys = {"first", "second"};
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const Bytes bytes = AsBytes(contents[i]);
+    ASSERT_THAT(store.Write(keys[i], std::span(&bytes, 1), {}).status(), IsOk());
+  }
+  ASSERT_THAT(store.Compose(keys, "both", {}).status(), IsOk());
+  EXPECT_LE(store.memory_pool()->peak(), 8 * kMiB);
+  EXPECT_TRUE(ReadInWindows(store, "both", 4 * kMiB) == contents[0] + contents[1]);
+}
+
 TEST(Budget, SmallerThanAPartTakesWhatFitsAndRefusesMore) {
   const auto served = ServeWithBudget("s3://test/", 2 * kMiB);
   ObjectStore& store = served->store();

@@ -22,7 +22,7 @@ namespace assay::storage {
 namespace {
 
 // What passes through here at a time; the writer holds parts of its own within the memory budget.
-constexpr int64_t kPourBytes = 16 << 20;
+constexpr int64_t kPourBytes = 4 << 20;
 // Copies of small objects are done within the first; the wait grows to the last.
 constexpr double kFirstPollSeconds = 0.05;
 constexpr double kLastPollSeconds = 5;
@@ -164,8 +164,8 @@ Result<ObjectInfo> OciStore::CopyThrough(std::span<const ObjectInfo> sources, co
   for (const ObjectInfo& source : sources) {
     largest = std::max(largest, source.size);
   }
-  // The writer has its memory of the same budget.
-  const int64_t bytes = std::min({kPourBytes, largest, std::max<int64_t>(1, this->options().memory_budget_bytes / 2)});
+  // The writer has its parts of the same budget, and waits for them while this is held.
+  const int64_t bytes = std::min({kPourBytes, largest, std::max<int64_t>(1, this->options().memory_budget_bytes / 4)});
   PooledMemory memory;
   if (bytes > 0) {
     ASSAY_ASSIGN_OR_RETURN(memory, memory_pool()->Take(bytes, options.cancel));
