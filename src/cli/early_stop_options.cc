@@ -17,6 +17,11 @@ Result<Shown> ShownBy(const EarlyStopVerbOptions& options, const std::vector<Goa
   if (!options.shown.empty()) {
     return options.shown == "loss" ? Shown::kLoss : Shown::kRate;
   }
+  if (goals.size() > 1) {
+    return Status::InvalidArgument(
+        "--end-early: of several metrics the first would end runs that the others want; say by which: --end-early-by "
+        "loss or rate");
+  }
   const bool loss = !goals.empty() && goals.front().quantity == experiment::Quantity::kLoss && !goals.front().maximize;
   const bool rate =
       goals.empty() || (goals.front().quantity == experiment::Quantity::kThroughput && goals.front().maximize);

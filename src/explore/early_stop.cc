@@ -46,7 +46,9 @@ void EarlyStop::Take(Running& run, int64_t step, double loss, double amount, dou
   run.last_step = step;
   run.seconds += seconds;
   run.amount += amount;
-  const double value = options_.shown == Shown::kLoss ? loss : -run.amount / run.seconds;
+  // Series of images do not say how many a step had.
+  const double rate = run.amount > 0 ? run.amount / run.seconds : std::nan("");
+  const double value = options_.shown == Shown::kLoss ? loss : -rate;
   if (std::isfinite(value)) {
     run.seen.curve[step] = value;
   }
@@ -94,12 +96,17 @@ Curve EarlyStop::CurveOf(const samplestore::Measurement& measurement) const {
   return std::move(run.seen.curve);
 }
 
-void EarlyStop::OnDone(int64_t index, const samplestore::Measurement& measurement) {
+void EarlyStop::OnDone(int64_t index, const PointResult& result) {
   const std::lock_guard lock(mutex_);
   const auto run = running_.extract(index);
-  const bool whole = measurement.outcome == samplestore::Outcome::kValid;
-  if (whole || EndedEarly(measurement)) {
-    ended_.push_back({run ? std::move(run.mapped().seen.curve) : CurveOf(measurement), whole});
+  const bool whole = result.measurement.outcome == samplestore::Outcome::kValid;
+  if (!whole && !EndedEarly(result.measurement)) {
+    return;
+  }
+  const bool was_seen = run && result.source == Source::kMeasured;
+  Curve curve = was_seen ? std::move(run.mapped().seen.curve) : CurveOf(result.measurement);
+  if (!curve.empty()) {
+    ended_.push_back({std::move(curve), whole});
   }
 }
 

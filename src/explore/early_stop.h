@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "explore/measure_point.h"
 #include "explore/search/stopping_rule.h"
 #include "job/event.h"
 #include "job/run_record.h"
@@ -39,8 +40,9 @@ class EarlyStop {
 
   /// Point `index` has made a step. Not empty: its run ends now, and why.
   std::string OnStep(int64_t index, const job::Step& step);
-  /// What became of point `index`: those that were measured, whole or in part, are what others are held against.
-  void OnDone(int64_t index, const samplestore::Measurement& measurement);
+  /// What became of point `index`: those that were measured, whole or in part, are what others are held against. Of a
+  /// run that is replayed only its series is known: where that does not tell what is compared, it does not count.
+  void OnDone(int64_t index, const PointResult& result);
 
  private:
   struct Running {

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/text.h"
@@ -133,6 +135,45 @@ TEST_F(EarlyStopTest, TheRateIsOfAllStepsSoFar) {
   const auto failed = store_->List({.outcome = Outcome::kFailed}, /*with_series=*/false).value();
   ASSERT_THAT(failed, SizeIs(1));
   EXPECT_THAT(failed[0].reason, HasSubstr("behind at step 3, with a rate of 20"));
+}
+
+// As those of images.
+TEST(EarlyStop, ReplaysThatDoNotTellTheirRateDoNotCount) {
+  EarlyStop early_stop({.rule = {.first_step = 1, .startup = 2}, .shown = Shown::kRate});
+  const auto step_of = [&](int64_t index, int64_t images) {
+    return early_stop.OnStep(index, {.step = 1, .loss = 1, .seconds = 1, .samples = images});
+  };
+  PointResult result = {.source = Source::kReplayed};
+  result.measurement.outcome = Outcome::kValid;
+  result.measurement.series = {{"loss", {1, 1}}, {"step_seconds", {1}}};
+  early_stop.OnDone(0, result);
+  early_stop.OnDone(1, result);
+  result.source = Source::kMeasured;
+  EXPECT_EQ(step_of(2, 10), "");
+  early_stop.OnDone(2, result);
+  EXPECT_EQ(step_of(3, 8), "") << "two must be known, and one is";
+  early_stop.OnDone(3, result);
+  EXPECT_THAT(step_of(4, 5), HasSubstr("behind at step 1, with a rate of 5"));
+}
+
+TEST_F(EarlyStopTest, APointThatIsKnownWholeIsRepeated) {
+  Run("1, 2, 8");
+  const std::optional<EarlyStopOptions> rule = std::exchange(explore_.early_stop, std::nullopt);
+  EXPECT_EQ(Run("8").measured, 1);
+  explore_.early_stop = rule;
+  explore_.repeats = 3;
+  const ExploreSummary summary = Run("8");
+  EXPECT_EQ(summary.measured, 2);
+  EXPECT_EQ(summary.replayed, 1);
+}
+
+TEST_F(EarlyStopTest, WhatIsMeasuredAgainIsNotRepeatedEither) {
+  explore_.measure.replay = false;
+  explore_.repeats = 3;
+  const ExploreSummary summary = Run("1, 2, 8");
+  EXPECT_EQ(summary.ended_early, 1);
+  EXPECT_EQ(summary.remaining, 0);
+  EXPECT_EQ(runs_, 7);
 }
 
 TEST_F(EarlyStopTest, IsNotRetriedAndItsRepeatsAreNotMade) {

@@ -121,7 +121,7 @@ std::optional<Exploration::Task> Exploration::NextTask() {
     if (!index) {
       break;
     }
-    if (!narrow_.contains(*index)) {
+    if (!complete_.contains(*index)) {
       return Task{.index = *index, .number = number, .round = number / round_size()};
     }
     ++summary_.spared;
@@ -222,7 +222,7 @@ Status Exploration::LookAtMean(const Task& task, const experiment::BoundPoint& p
   }
   {
     const std::lock_guard lock(mutex_);
-    if (mean->narrow && !narrow_.insert(task.index).second) {
+    if (mean->narrow && !complete_.insert(task.index).second) {
       return Status::Ok();
     }
     ++(mean->narrow ? summary_.narrow : summary_.wide);
@@ -304,13 +304,16 @@ void Exploration::ReturnReservation() {
 void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {
   PointDone done;
   if (early_stop_ && task.round == 0) {
-    early_stop_->OnDone(task.index, result.measurement);
+    early_stop_->OnDone(task.index, result);
   }
   const std::vector<double> objectives = task.round == 0 ? ObjectivesOf(result) : std::vector<double>();
   {
     const std::lock_guard lock(mutex_);
     Count(result);
     endings_.Add(task.index, result);
+    if (EndedEarly(result.measurement) && !options_.measure.replay) {
+      complete_.insert(task.index);  // in a replay each of the others is that one again
+    }
     TellSampler(task, objectives);
     done = {task.index, Finished(summary_), total(), &point, &result};
   }

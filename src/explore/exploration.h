@@ -82,7 +82,7 @@ class Exploration {
   int64_t next_task_ = 0;
   std::vector<int64_t> given_;             ///< by the sampler, in its order
   std::vector<std::vector<double>> best_;  ///< objectives of which none is better in all
-  std::set<int64_t> narrow_;               ///< points of which no more repeats are made
+  std::set<int64_t> complete_;             ///< points of which no more repeats are made
   int64_t without_gain_ = 0;               ///< points since the last that was better
   std::deque<Task> deferred_;  ///< of points that somebody else was measuring, or that max_points did not allow yet
   int64_t reserved_ = 0;       ///< measurements made or being made

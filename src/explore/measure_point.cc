@@ -351,10 +351,14 @@ Result<std::optional<PointResult>> Replay(const samplestore::MemoKey& key, const
   return Replayed(std::move(measured), store, options);
 }
 
-/// The newest that the same rule ended early here, if there is one.
+/// The newest that the same rule ended early here, if there is one and the point was never measured whole.
 Result<std::optional<Measurement>> FindEndedEarly(const samplestore::MemoKey& key, const samplestore::Facts& here,
                                                   samplestore::SampleStore& store, const MeasureOptions& options) {
   if (options.early_rule.empty()) {
+    return std::optional<Measurement>();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const bool is_whole, store.IsMeasured(key, 1, here));
+  if (is_whole) {
     return std::optional<Measurement>();
   }
   ASSAY_ASSIGN_OR_RETURN(std::vector<Measurement> runs, store.List({.parameterized_id = key.parameterized_id,

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "base/terminal.h"
 #include "base/text.h"
@@ -103,6 +105,25 @@ std::string ScalingText(const json& steps) {
   return steps.empty() ? "" : fmt::format("Scaling\n{}\n", table.Render());
 }
 
+/// From the first of `values`, of which nothing need have been measured, to each of the others.
+std::vector<ScalingStep> StepsFrom(const ResultSet& results, const Axis& ranks, const Metric& throughput,
+                                   std::span<const space::Value> values) {
+  std::vector<ScalingStep> steps;
+  for (const space::Value& value : values.subspan(1)) {
+    Comparison comparison = Compare(results, ranks.property, values.front(), value);
+    const std::optional<Effect> effect = EffectOn(MatchedPairs(results, comparison), throughput);
+    if (!effect) {
+      continue;
+    }
+    const double ideal = *space::NumberOf(value) / *space::NumberOf(values.front());
+    ScalingStep& step = steps.emplace_back(std::move(comparison), *effect, effect->ratio / ideal);
+    if (effect->interval) {
+      step.interval = {effect->interval->first / ideal, effect->interval->second / ideal};
+    }
+  }
+  return steps;
+}
+
 }  // namespace
 
 const Axis* RanksAxis(const ResultSet& results) {
@@ -119,26 +140,13 @@ std::vector<ScalingStep> FindScaling(const ResultSet& results, const std::vector
   const Axis* const ranks = RanksAxis(results);
   const Metric* const throughput = FindMetric(metrics, MetricKind::kThroughput);
   std::vector<ScalingStep> steps;
-  const space::Value* fewest = nullptr;
-  for (const space::Value& value :
-       ranks == nullptr || throughput == nullptr ? std::vector<space::Value>() : ranks->values) {
-    if (space::NumberOf(value).value_or(0) <= 0) {
-      continue;  // on the CPU
-    }
-    if (fewest == nullptr) {
-      fewest = &value;
-      continue;
-    }
-    Comparison comparison = Compare(results, ranks->property, *fewest, value);
-    const std::optional<Effect> effect = EffectOn(MatchedPairs(results, comparison), *throughput);
-    if (!effect) {
-      continue;
-    }
-    const double ideal = *space::NumberOf(value) / *space::NumberOf(*fewest);
-    ScalingStep& step = steps.emplace_back(std::move(comparison), *effect, effect->ratio / ideal);
-    if (effect->interval) {
-      step.interval = {effect->interval->first / ideal, effect->interval->second / ideal};
-    }
+  if (ranks == nullptr || throughput == nullptr) {
+    return steps;
+  }
+  std::vector<space::Value> values = ranks->values;
+  std::erase_if(values, [](const space::Value& value) { return space::NumberOf(value).value_or(0) <= 0; });  // the CPU
+  for (size_t fewest = 0; fewest < values.size() && steps.empty(); ++fewest) {
+    steps = StepsFrom(results, *ranks, *throughput, std::span(values).subspan(fewest));
   }
   Adjust(steps);
   return steps;

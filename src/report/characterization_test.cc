@@ -51,6 +51,21 @@ TEST(CharacterizationTest, EfficiencyIsOfWhatAsManyTimesTheRanksWouldGive) {
   EXPECT_GE(*steps[1].adjusted_p_value, *steps[1].speedup.p_value);
 }
 
+TEST(CharacterizationTest, ScalingBeginsWhereSomethingWasMeasured) {
+  std::vector<Measurement> runs = Scaled();
+  for (Measurement& run : runs) {
+    if (run.entity["number_gpus"] == space::Value(int64_t{1})) {
+      run.outcome = samplestore::Outcome::kInvalid;
+      run.reason = "out of memory";
+      run.properties.clear();
+    }
+  }
+  const ResultSet results(runs);
+  const std::vector<ScalingStep> steps = FindScaling(results, ResolveMetrics(results));
+  ASSERT_THAT(steps, SizeIs(1));
+  EXPECT_NEAR(steps[0].efficiency, 3.0 / 1.8 / 2, 1e-9);
+}
+
 TEST(CharacterizationTest, HasPairsWithCorrectionAndFronts) {
   const std::vector<Measurement> runs = Scaled();
   const nlohmann::json all = CharacterizationJson(ResultSet(runs));
