@@ -1,6 +1,5 @@
 #include "explore/early_stop.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -58,22 +57,8 @@ class EarlyStopTest : public testing::ExploreFixture {
     return record;
   }
 
-  experiment::BoundSpace Space(const std::string& batch_sizes) {
-    const std::string text = fmt::format(
-        "entitySpace:\n"
-        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
-        " - {{identifier: number_gpus, propertyDomain: {{values: [0]}}}}\n"
-        " - {{identifier: model_max_length, propertyDomain: {{values: [64]}}}}\n"
-        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
-        "experiments:\n"
-        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
-        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n",
-        Path("model"), batch_sizes, Path("rows.jsonl"));
-    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
-  }
-
   ExploreSummary Run(const std::string& batch_sizes) {
-    auto summary = Explore(Space(batch_sizes), *store_, explore_, {});
+    auto summary = Explore(SpaceOf({batch_sizes}), *store_, explore_, {});
     EXPECT_TRUE(summary.ok()) << summary.status().message();
     return summary.ok() ? *summary : ExploreSummary();
   }
@@ -111,7 +96,7 @@ TEST_F(EarlyStopTest, AnotherOperationOfTheSameRuleKnowsItAndHoldsOthersAgainstI
   EXPECT_EQ(runs_, 4);
   ASSERT_THAT(Details()["ended_early"], SizeIs(2));
   EXPECT_EQ(Details()["ended_early"][0]["replayed"], true);
-  const auto survey = SurveySpace(Space("1, 2, 8, 16, 32"), *store_, explore_);
+  const auto survey = SurveySpace(SpaceOf({"1, 2, 8, 16, 32"}), *store_, explore_);
   ASSERT_TRUE(survey.ok());
   EXPECT_EQ(survey->missing, 1);
 }
@@ -143,7 +128,8 @@ TEST(EarlyStop, ReplaysThatDoNotTellTheirRateDoNotCount) {
   const auto step_of = [&](int64_t index, int64_t images) {
     return early_stop.OnStep(index, {.step = 1, .loss = 1, .seconds = 1, .samples = images});
   };
-  PointResult result = {.source = Source::kReplayed};
+  PointResult result;
+  result.source = Source::kReplayed;
   result.measurement.outcome = Outcome::kValid;
   result.measurement.series = {{"loss", {1, 1}}, {"step_seconds", {1}}};
   early_stop.OnDone(0, result);

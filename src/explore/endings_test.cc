@@ -1,6 +1,5 @@
 #include "explore/endings.h"
 
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
@@ -17,22 +16,8 @@ using testing::EndedRun;
 
 class EndingsTest : public testing::ExploreFixture {
  protected:
-  experiment::BoundSpace Space(const std::string& batch_sizes) {
-    const std::string text = fmt::format(
-        "entitySpace:\n"
-        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
-        " - {{identifier: number_gpus, propertyDomain: {{values: [0]}}}}\n"
-        " - {{identifier: model_max_length, propertyDomain: {{values: [64]}}}}\n"
-        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
-        "experiments:\n"
-        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
-        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n",
-        Path("model"), batch_sizes, Path("rows.jsonl"));
-    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
-  }
-
   nlohmann::json DetailsOf(const ExploreOptions& explore, const std::string& batch_sizes) {
-    EXPECT_TRUE(Explore(Space(batch_sizes), *store_, explore, {}).ok());
+    EXPECT_TRUE(Explore(SpaceOf({batch_sizes}), *store_, explore, {}).ok());
     return nlohmann::json::parse(store_->ListOperations().value().back().details);
   }
 };
@@ -84,7 +69,7 @@ TEST_F(EndingsTest, WhatTheOperationDidNotComeToIsUnfinished) {
 }
 
 TEST_F(EndingsTest, NothingIsAddedWhereEachPointWasMeasuredOnce) {
-  EXPECT_TRUE(Explore(Space("1, 2"), *store_, {.measure = options_}, {}).ok());
+  EXPECT_TRUE(Explore(SpaceOf({"1, 2"}), *store_, {.measure = options_}, {}).ok());
   EXPECT_EQ(store_->ListOperations().value().back().details, "");
 }
 

@@ -39,18 +39,7 @@ class ExploreTest : public testing::ExploreFixture {
   /// Two lengths x `batch_sizes`, one experiment.
   experiment::BoundSpace Space(const std::string& batch_sizes = "1, 2", const std::string& model = "",
                                const std::string& numbers_of_gpus = "0") {
-    const std::string text = fmt::format(
-        "entitySpace:\n"
-        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
-        " - {{identifier: number_gpus, propertyDomain: {{values: [{}]}}}}\n"
-        " - {{identifier: model_max_length, propertyDomain: {{values: [64, 32]}}}}\n"
-        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
-        "experiments:\n"
-        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
-        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n"
-        "metadata: {{name: test}}\n",
-        model.empty() ? Path("model") : model, numbers_of_gpus, batch_sizes, Path("rows.jsonl"));
-    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
+    return SpaceOf({batch_sizes, "64, 32", model, numbers_of_gpus});
   }
 
   ExploreSummary Run(const experiment::BoundSpace& space, const ExploreCallbacks& callbacks = {}) {

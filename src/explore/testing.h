@@ -1,6 +1,7 @@
 // A store, a small model and data set, and a runner that answers for a worker.
 #pragma once
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -10,6 +11,7 @@
 #include "base/files.h"
 #include "experiment/catalogue.h"
 #include "explore/measure_point.h"
+#include "space/discovery_space.h"
 
 namespace assay::explore::testing {
 
@@ -84,6 +86,28 @@ class ExploreFixture : public ::testing::Test {
   std::string Path(const std::string& name) const { return directory_->path() + "/" + name; }
   void Write(const std::string& name, const std::string& text) {
     ASSERT_TRUE(WriteFileAtomically(Path(name), text).ok());
+  }
+  struct SpaceValues {
+    std::string batch_sizes;
+    std::string lengths = "64";
+    std::string model = "";  ///< empty: the fixture's
+    std::string numbers_of_gpus = "0";
+  };
+  /// Of one experiment.
+  experiment::BoundSpace SpaceOf(const SpaceValues& values) const {
+    const std::string text = fmt::format(
+        "entitySpace:\n"
+        " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
+        " - {{identifier: number_gpus, propertyDomain: {{values: [{}]}}}}\n"
+        " - {{identifier: model_max_length, propertyDomain: {{values: [{}]}}}}\n"
+        " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
+        "experiments:\n"
+        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
+        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n"
+        "metadata: {{name: test}}\n",
+        values.model.empty() ? Path("model") : values.model, values.numbers_of_gpus, values.lengths, values.batch_sizes,
+        Path("rows.jsonl"));
+    return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
   }
   std::unique_ptr<samplestore::SampleStore> OpenStore() {
     return samplestore::OpenStore("sqlite:///" + Path("runs.db")).value();
