@@ -4,8 +4,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
+
+#include "base/status.h"
 
 namespace assay {
 
@@ -27,6 +31,26 @@ void ParallelFor(int64_t count, int threads, const Work& work) {
     helpers.emplace_back(run);
   }
   run();
+}
+
+/// As ParallelFor(), of `work` that returns a Status: after the first failure, which is returned, none is begun any
+/// more; those that have begun are waited for.
+template <typename Work>
+Status ParallelUntilFailure(int64_t count, int threads, const Work& work) {
+  std::mutex mutex;
+  Status failed;
+  std::atomic<bool> is_over = false;
+  ParallelFor(count, threads, [&](int64_t i) {
+    if (is_over) {
+      return;
+    }
+    Status done = work(i);
+    const std::lock_guard lock(mutex);
+    if (!done.ok() && !is_over.exchange(true)) {
+      failed = std::move(done);
+    }
+  });
+  return failed;
 }
 
 }  // namespace assay

@@ -21,6 +21,29 @@ TEST(ParallelTest, CallsNothingForNoWork) {
   ParallelFor(0, 4, [](int64_t) { FAIL(); });
 }
 
+TEST(ParallelTest, TheFirstFailureIsReturnedAndEndsTheRest) {
+  for (const int threads : {1, 4}) {
+    std::atomic<int> calls = 0;
+    const Status status = ParallelUntilFailure(1000, threads, [&](int64_t i) {
+      ++calls;
+      return i >= 3 ? Status::Io("the disk is full") : Status::Ok();
+    });
+    EXPECT_EQ(status.message(), "the disk is full");
+    EXPECT_LE(calls, 3 + threads);
+  }
+}
+
+TEST(ParallelTest, AllThatCanFailIsCalledWhereNothingDoes) {
+  std::vector<std::atomic<int>> calls(100);
+  EXPECT_TRUE(ParallelUntilFailure(100, 4, [&](int64_t i) {
+                ++calls[i];
+                return Status::Ok();
+              }).ok());
+  for (const std::atomic<int>& count : calls) {
+    EXPECT_EQ(count, 1);
+  }
+}
+
 TEST(ParallelTest, SomeThreadIsUsable) {
   EXPECT_GE(UsableThreads(), 1);
 }

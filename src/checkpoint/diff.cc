@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <utility>
 
@@ -59,18 +58,11 @@ class Comparison {
     const int64_t bytes = a->bytes();
     const int64_t stretches = (bytes + kCompareBytes - 1) / kCompareBytes;
     std::vector<ElementDifference> parts(static_cast<size_t>(stretches));
-    std::mutex mutex;
-    Status failed;
-    ParallelFor(stretches, UsableThreads(), [&](int64_t i) {
+    ASSAY_RETURN_IF_ERROR(ParallelUntilFailure(stretches, UsableThreads(), [&](int64_t i) {
       const int64_t offset = i * kCompareBytes;
-      const Status status = CompareStretch(*of_a, *of_b, a->dtype, offset, std::min(kCompareBytes, bytes - offset),
-                                           parts[static_cast<size_t>(i)]);
-      if (!status.ok()) {
-        const std::lock_guard lock(mutex);
-        failed = failed.ok() ? status : failed;
-      }
-    });
-    ASSAY_RETURN_IF_ERROR(failed);
+      return CompareStretch(*of_a, *of_b, a->dtype, offset, std::min(kCompareBytes, bytes - offset),
+                            parts[static_cast<size_t>(i)]);
+    }));
     ElementDifference whole;
     for (const ElementDifference& part : parts) {
       whole.Add(part);

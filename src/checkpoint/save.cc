@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <chrono>
 #include <future>
-#include <mutex>
+#include <iterator>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
@@ -226,37 +227,23 @@ Result<SavedFile> WriteSaved(const Save& save, const FileToSave& file) {
 }
 
 Result<std::vector<SavedFile>> WriteAllSaved(const Save& save, const std::vector<FileToSave>& files) {
-  std::vector<SavedFile> saved(files.size());
-  std::vector<bool> is_written(files.size(), false);
-  std::mutex mutex;
-  Status failed;
-  ParallelFor(static_cast<int64_t>(files.size()), kFilesAtATime, [&](int64_t i) {
-    {
-      const std::lock_guard lock(mutex);
-      if (!failed.ok()) {
-        return;
-      }
-    }
-    Result<SavedFile> file = WriteSaved(save, files[static_cast<size_t>(i)]);
-    const std::lock_guard lock(mutex);
-    if (file.ok()) {
-      saved[static_cast<size_t>(i)] = std::move(*file);
-      is_written[static_cast<size_t>(i)] = true;
-    } else if (failed.ok()) {
-      failed = file.status();
-    }
+  std::vector<std::optional<SavedFile>> saved(files.size());
+  const Status status = ParallelUntilFailure(std::ssize(files), kFilesAtATime, [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    ASSAY_ASSIGN_OR_RETURN(saved[at], WriteSaved(save, files[at]));
+    return Status::Ok();
   });
-  if (failed.ok()) {
-    return saved;
-  }
   std::vector<SavedFile> written;
-  for (size_t i = 0; i < saved.size(); ++i) {
-    if (is_written[i]) {
-      written.push_back(std::move(saved[i]));
+  for (std::optional<SavedFile>& file : saved) {
+    if (file) {
+      written.push_back(*std::move(file));
     }
   }
-  Abandon(save, written);
-  return failed;
+  if (!status.ok()) {
+    Abandon(save, written);
+    return status;
+  }
+  return written;
 }
 
 void Abandon(const Save& save, const std::vector<SavedFile>& files) {

@@ -86,16 +86,10 @@ class Verifier {
   Status ForEach(const DataSource& source, const std::vector<Stretch>& stretches, const CheckStretch& check) {
     ASSAY_ASSIGN_OR_RETURN(const auto viewable, source.View(0, 0));
     const int threads = viewable ? UsableThreads() : kFetchThreads;
-    Status failed;
-    ParallelFor(static_cast<int64_t>(stretches.size()), threads, [&](int64_t i) {
-      const Stretch& stretch = stretches[static_cast<size_t>(i)];
-      const Status status = CheckOne(source, stretch, check);
-      if (!status.ok()) {
-        const std::lock_guard lock(mutex_);
-        failed = failed.ok() ? status : failed;
-      }
-    });
-    return failed.ok() ? source.CheckUnchanged() : failed;
+    ASSAY_RETURN_IF_ERROR(ParallelUntilFailure(std::ssize(stretches), threads, [&](int64_t i) {
+      return CheckOne(source, stretches[static_cast<size_t>(i)], check);
+    }));
+    return source.CheckUnchanged();
   }
 
   Status CheckOne(const DataSource& source, const Stretch& stretch, const CheckStretch& check) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
+#include <iterator>
 
 #include "base/parallel.h"
 #include "base/terminal.h"
@@ -158,25 +158,11 @@ Result<ObjectInfo> StatExisting(ObjectStore& store, const std::string& key, std:
 Result<std::vector<ObjectInfo>> StatExisting(ObjectStore& store, std::span<const std::string> keys,
                                              std::string_view verb, CancelFlag cancel) {
   std::vector<ObjectInfo> infos(keys.size());
-  std::mutex mutex;
-  Status failed;
-  ParallelFor(static_cast<int64_t>(keys.size()), kStatsAtATime, [&](int64_t i) {
-    {
-      const std::lock_guard lock(mutex);
-      if (!failed.ok()) {
-        return;
-      }
-    }
+  ASSAY_RETURN_IF_ERROR(ParallelUntilFailure(std::ssize(keys), kStatsAtATime, [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    Result<ObjectInfo> info = StatExisting(store, keys[at], verb, cancel);
-    const std::lock_guard lock(mutex);
-    if (info.ok()) {
-      infos[at] = *std::move(info);
-    } else if (failed.ok()) {
-      failed = info.status();
-    }
-  });
-  ASSAY_RETURN_IF_ERROR(failed);
+    ASSAY_ASSIGN_OR_RETURN(infos[at], StatExisting(store, keys[at], verb, cancel));
+    return Status::Ok();
+  }));
   return infos;
 }
 

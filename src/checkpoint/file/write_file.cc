@@ -4,7 +4,6 @@
 #include <future>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <span>
 #include <utility>
@@ -124,17 +123,11 @@ class WindowFetcher {
     }
     window.memory.resize(static_cast<size_t>(bytes));
     const auto reads = ReadsOf(window);
-    std::mutex mutex;
-    Status failed;
-    ParallelFor(static_cast<int64_t>(reads.size()), kSourcesAtATime, [&](int64_t i) {
+    ASSAY_RETURN_IF_ERROR(ParallelUntilFailure(std::ssize(reads), kSourcesAtATime, [&](int64_t i) {
       const auto& [source, pieces] = reads[static_cast<size_t>(i)];
-      const Status status = source->Read(pieces);
-      if (!status.ok()) {
-        const std::lock_guard lock(mutex);
-        failed = failed.ok() ? status : failed;
-      }
-    });
-    return failed.ok() ? Result<std::unique_ptr<Window>>(std::move(owner)) : failed;
+      return source->Read(pieces);
+    }));
+    return std::move(owner);
   }
 
   using Reads = std::vector<std::pair<const DataSource*, std::vector<ReadPiece>>>;

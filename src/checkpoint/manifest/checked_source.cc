@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -147,16 +146,9 @@ class CheckedSource final : public DataSource {
     }
     const int64_t first = offset / kSegmentBytes;
     const int64_t last = (offset + bytes - 1) / kSegmentBytes;
-    std::mutex mutex;
-    Status failed;
-    ParallelFor(last - first + 1, UsableThreads(), [&](int64_t i) {
-      const Status status = CheckViewed(first + i);
-      if (!status.ok()) {
-        const std::lock_guard lock(mutex);
-        failed = status;
-      }
-    });
-    return failed.ok() ? Result<std::optional<Bytes>>(view) : failed;
+    ASSAY_RETURN_IF_ERROR(
+        ParallelUntilFailure(last - first + 1, UsableThreads(), [&](int64_t i) { return CheckViewed(first + i); }));
+    return view;
   }
 
   Status CheckUnchanged() const override { return source_->CheckUnchanged(); }

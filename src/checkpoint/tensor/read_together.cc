@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <span>
 #include <utility>
 
@@ -62,8 +61,6 @@ Status ReadTogether(const std::vector<TensorRead>& reads, int at_a_time) {
     std::ranges::move(NeighboursOf(source, std::move(pieces)), std::back_inserter(groups));
   }
   const auto large = std::ssize(alone);
-  std::mutex mutex;
-  Status failed;
   const auto read = [&](int64_t i) {
     if (i < large) {
       return ReadBox(*alone[i]->tensor, WholeOf(alone[i]->tensor->shape), alone[i]->memory);
@@ -71,14 +68,7 @@ Status ReadTogether(const std::vector<TensorRead>& reads, int at_a_time) {
     const Neighbours& group = groups[static_cast<size_t>(i - large)];
     return group.source->Read(group.pieces);
   };
-  ParallelFor(large + std::ssize(groups), at_a_time, [&](int64_t i) {
-    const Status status = read(i);
-    if (!status.ok()) {
-      const std::lock_guard lock(mutex);
-      failed = status;
-    }
-  });
-  return failed;
+  return ParallelUntilFailure(large + std::ssize(groups), at_a_time, read);
 }
 
 }  // namespace assay::checkpoint

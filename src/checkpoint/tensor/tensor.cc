@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <set>
 
@@ -347,16 +346,8 @@ Status ReadBox(const Tensor& tensor, const Box& box, MutableBytes memory) {
     }
   }
   // Blocks are in files of different ranks: whoever waits for a network waits for several at a time.
-  std::mutex mutex;
-  Status failed;
-  ParallelFor(static_cast<int64_t>(copies.size()), kBlocksAtATime, [&](int64_t i) {
-    const Status status = ReadBlock(copies[static_cast<size_t>(i)], memory);
-    if (!status.ok()) {
-      const std::lock_guard lock(mutex);
-      failed = failed.ok() ? status : failed;
-    }
-  });
-  return failed;
+  return ParallelUntilFailure(std::ssize(copies), kBlocksAtATime,
+                              [&](int64_t i) { return ReadBlock(copies[static_cast<size_t>(i)], memory); });
 }
 
 DataRange RowMajorRange(const std::shared_ptr<const Tensor>& tensor) {
