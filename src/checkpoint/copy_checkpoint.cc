@@ -116,9 +116,11 @@ Result<Manifest> CopyCheckpoint(const Found& from, const Place& to, const SaveOp
   SaveOptions save_options = options;
   save_options.step = from.manifest->step;
   save_options.metrics = from.manifest->metrics;
+  save_options.is_spread = true;  // files may lie in a folder of the save that wrote them
   ASSAY_ASSIGN_OR_RETURN(Save save, BeginSave(to, from.format, from.pointer, save_options));
   ASSAY_ASSIGN_OR_RETURN(const bool was_damaged, RemoveDamaged(save));
-  if (was_damaged || !save.folder.empty()) {
+  ASSAY_ASSIGN_OR_RETURN(const auto manifest, to.store->Stat(to.KeyOf(from.manifest_name), to.cancel));
+  if (was_damaged || manifest || !save.folder.empty()) {
     ASSAY_RETURN_IF_ERROR(RemoveKilledCopy(save, from));
   }
   save.id = from.id;

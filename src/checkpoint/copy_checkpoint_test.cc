@@ -73,6 +73,34 @@ TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftUnmarkedIsReplacedToo) {
   EXPECT_EQ(ContentOf(*to_.store).at("a/other"), half);
 }
 
+TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftInAFolderBelowIsReplaced) {
+  // The names of what lies at the place are taken: the save takes a folder of its own.
+  const std::string half = "half of a file";
+  const storage::Bytes span = std::as_bytes(std::span(half));
+  from_.store = std::make_shared<storage::MemoryStore>("test");
+  ASSERT_TRUE(from_.store->Write("a/__0_0.distcp", std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), from_, {.format = Format::kDcp, .ranks = 2}).ok());
+  found_ = *Must(FindCheckpoint(from_));
+  const std::string folder = "save-" + found_.id + "/";
+  ASSERT_NE(found_.manifest->Find(folder + "__1_0.distcp"), nullptr);
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  ASSERT_TRUE(to_.store->Remove("a/.metadata").ok());
+  ASSERT_TRUE(to_.store->Remove("a/" + folder + "__0_0.distcp").ok());
+  const Result<Manifest> copied = CopyCheckpoint(found_, to_, {});
+  ASSERT_TRUE(copied.ok()) << copied.status().message();
+  EXPECT_TRUE(OpenCheckpoint(to_).ok());
+}
+
+TEST_F(CopyCheckpointTest, AManifestThatIsAllThatIsLeftIsReplaced) {
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  for (const std::string name : {"a/.metadata", "a/__0_0.distcp", "a/__1_0.distcp"}) {
+    ASSERT_TRUE(to_.store->Remove(name).ok());
+  }
+  const Result<Manifest> copied = CopyCheckpoint(found_, to_, {});
+  ASSERT_TRUE(copied.ok()) << copied.status().message();
+  EXPECT_TRUE(OpenCheckpoint(to_).ok());
+}
+
 TEST_F(CopyCheckpointTest, ADamagedCopyIsReplaced) {
   const std::string half = "half of a file";
   const storage::Bytes span = std::as_bytes(std::span(half));
