@@ -176,10 +176,25 @@ void AddressBook::PassOver(const std::string& host, int port, const Address& add
   }
 }
 
+void AddressBook::Unanswered(const std::string& host, int port, const Address& address, double since) {
+  const std::lock_guard lock(pages_->mutex);
+  Place* place = Find(host, port, address);
+  if (place == nullptr) {
+    return;
+  }
+  const bool is_first = place->silent_since == 0 || since - place->silent_since > kPassedOverSeconds;
+  place->silent_since = is_first ? since : std::min(place->silent_since, since);
+  if (const double now = clock_(); now - place->silent_since >= kSilentSeconds) {
+    place->passed_over_until = now + kPassedOverSeconds;
+    place->silent_since = 0;
+  }
+}
+
 void AddressBook::Proved(const std::string& host, int port, const Address& address) {
   const std::lock_guard lock(pages_->mutex);
   if (Place* place = Find(host, port, address)) {
     place->passed_over_until = 0;
+    place->silent_since = 0;
   }
 }
 

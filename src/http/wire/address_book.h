@@ -35,6 +35,7 @@ class AddressBook {
   /// How long addresses are believed, and how long one that failed is passed over.
   static constexpr double kBelievedSeconds = 60;
   static constexpr double kPassedOverSeconds = 30;
+  static constexpr double kSilentSeconds = 1;
 
   AddressBook();
 
@@ -49,6 +50,10 @@ class AddressBook {
   void Release(const std::string& host, int port, const Address& address);
   /// None could be made, or nothing came over the one that was.
   void PassOver(const std::string& host, int port, const Address& address);
+  /// A request there was given up, to which nothing had come, nor had anything of it gone out, since `since` (as the
+  /// clock tells). What is slow once is not silent: the address is passed over where for kSilentSeconds no answer has
+  /// begun to come on any connection that was made meanwhile.
+  void Unanswered(const std::string& host, int port, const Address& address, double since);
   /// An answer has begun to come.
   void Proved(const std::string& host, int port, const Address& address);
 
@@ -62,6 +67,7 @@ class AddressBook {
     Address address;
     int connections = 0;
     double passed_over_until = 0;  ///< 0: it serves, for all that is known
+    double silent_since = 0;       ///< 0: likewise
   };
   struct Entry {
     bool asked = false;         ///< a thread does

@@ -111,6 +111,32 @@ TEST(AddressBook, OneConnectionTriesWhoWasPassedOver) {
   EXPECT_EQ(next(), 1);
 }
 
+TEST(AddressBook, WhoIsGivenUpOnForLongIsPassedOver) {
+  double now = 100;
+  AddressBook book([](const std::string&, int, std::string&) { return std::vector<Address>{Loopback(1), Loopback(2)}; },
+                   [&now] { return now; });
+  std::string error;
+  ASSERT_EQ(AskPatiently(book, error), AddressBook::State::kKnown);
+  const auto next = [&book] {
+    const Address address = *book.Take("store", 80, {});
+    book.Release("store", 80, address);
+    return PortOf(address);
+  };
+  // Slow once, and again after it has answered: others were faster, no more.
+  book.Unanswered("store", 80, Loopback(1), now - 0.1);
+  EXPECT_EQ(next(), 1);
+  now += 5;
+  book.Proved("store", 80, Loopback(1));
+  book.Unanswered("store", 80, Loopback(1), now - 0.1);
+  EXPECT_EQ(next(), 1);
+  now += AddressBook::kSilentSeconds;
+  book.Unanswered("store", 80, Loopback(1), now - 0.1);
+  EXPECT_EQ(next(), 2);
+  book.Proved("store", 80, Loopback(1));
+  book.Unanswered("store", 80, Loopback(1), now - AddressBook::kSilentSeconds);
+  EXPECT_EQ(next(), 2) << "one request alone";
+}
+
 TEST(AddressBook, SaysWhyANameIsNotKnown) {
   std::atomic<int> asked = 0;
   AddressBook book([&asked](const std::string&, int, std::string& error) {
@@ -193,6 +219,68 @@ TEST(WireEngine, WhoDoesNotAnswerGetsNoMoreConnections) {
     EXPECT_TRUE(outcome.ok()) << outcome.detail;
   }
   EXPECT_EQ(silent.connections(), 1);
+}
+
+TEST(WireEngine, WhoseRequestsTimeOutGetsNoMoreConnections) {
+  const ScriptedPeer silent([](PeerSocket& socket, int) { socket.AwaitEnd(); });
+  const auto server = StartLate();
+  AddressBook book([&](const std::string&, int, std::string&) {
+    return std::vector<Address>{Loopback(silent.port()), Loopback(server->port())};
+  });
+  const ClientOptions options{.stall_timeout_seconds = 60, .total_timeout_seconds = 1.5, .use_proxy = false};
+  Shared shared(options);
+  TlsContext tls(options);
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  EXPECT_EQ(AskAtOnce(thread, 1).front().error, TransportError::kTimeout);
+  for (const Outcome& outcome : AskAtOnce(thread, 8)) {
+    EXPECT_TRUE(outcome.ok()) << outcome.detail;
+  }
+  EXPECT_EQ(silent.connections(), 1);
+}
+
+/// As a second copy of the request does that another address has answered.
+TEST(WireEngine, WhoIsGivenUpOnWithoutAByteGetsNoMoreConnections) {
+  const TlsIdentity identity("DNS:store");
+  for (const bool greets : {true, false}) {
+    const ScriptedPeer silent([](PeerSocket& socket, int) { socket.AwaitEnd(); });
+    AddressBook book([&](const std::string&, int, std::string&) {
+      return std::vector<Address>{Loopback(silent.port()), Loopback(1)};
+    });
+    const ClientOptions options{.ca_file = identity.certificate_file(), .use_proxy = false};
+    Shared shared(options);
+    TlsContext tls(options);
+    IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+    std::promise<Outcome> promise;
+    Job job;
+    job.id = 1'000'000;
+    job.transfer.request.url = greets ? kStoreUrl : "https://store/object";
+    job.callback = [&promise](Outcome outcome) { promise.set_value(std::move(outcome)); };
+    thread.Submit(std::move(job));
+    while (silent.connections() == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    std::this_thread::sleep_for(std::chrono::duration<double>(AddressBook::kSilentSeconds + 0.2));
+    thread.Cancel(1'000'000);
+    EXPECT_EQ(promise.get_future().get().error, TransportError::kCancelled);
+    const int port = greets ? 80 : 443;
+    EXPECT_EQ(PortOf(*book.Take("store", port, {})), 1) << greets;
+  }
+}
+
+TEST(WireEngine, WhoAnswersAsItIsGivenUpOnIsNotSilent) {
+  const ScriptedPeer slow([](PeerSocket& socket, int) {
+    socket.ReceiveHead();
+    socket.Send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+    socket.AwaitEnd();
+  });
+  AddressBook book(
+      [&](const std::string&, int, std::string&) { return std::vector<Address>{Loopback(slow.port()), Loopback(1)}; });
+  const ClientOptions options{.stall_timeout_seconds = 60, .total_timeout_seconds = 1.5, .use_proxy = false};
+  Shared shared(options);
+  TlsContext tls(options);
+  IoThread thread(std::make_unique<WireEngine>(shared, book, tls, 64), 64);
+  EXPECT_EQ(AskAtOnce(thread, 1).front().error, TransportError::kTimeout);
+  EXPECT_EQ(PortOf(*book.Take("store", 80, {})), slow.port());
 }
 
 TEST(WireEngine, WhoFallsSilentGetsNoMoreConnections) {

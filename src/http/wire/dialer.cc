@@ -123,6 +123,7 @@ bool Dialer::Open(double now) {
     return false;
   }
   wanted_ = EPOLLOUT;
+  tried_since_ = now;
   const bool alone = dialing_.addresses.Count(origin_.host, origin_.port) == 1;
   const double left = until_ - now;
   wake_at_ = alone ? until_ : now + (first_round_ ? std::min(kHurrySeconds, left / 2) : left / 2);
@@ -132,6 +133,12 @@ bool Dialer::Open(double now) {
 void Dialer::PassOver() {
   if (address_) {
     dialing_.addresses.PassOver(origin_.host, origin_.port, *address_);
+  }
+}
+
+void Dialer::GiveUp() {
+  if (address_) {
+    dialing_.addresses.Unanswered(origin_.host, origin_.port, *address_, tried_since_);
   }
 }
 

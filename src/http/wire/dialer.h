@@ -54,6 +54,8 @@ class Dialer {
   TransportError error() const { return error_; }
   const std::string& detail() const { return detail_; }
 
+  /// Nobody waits for it any more.
+  void GiveUp();
   /// After kDone, once. The connection to the address is the caller's to release.
   std::pair<std::unique_ptr<Channel>, Address> TakeChannel();
 
@@ -75,6 +77,7 @@ class Dialer {
   bool first_round_ = true;
   std::vector<Address> tried_;      ///< in this round
   std::optional<Address> address_;  ///< to which a connection is counted
+  double tried_since_ = 0;          ///< that address
   FileDescriptor socket_;           ///< that is not connected yet
   std::unique_ptr<Channel> channel_;
   uint32_t wanted_ = 0;

@@ -296,12 +296,28 @@ void WireConnection::Fail(TransportError error, std::string detail) {
   End(Failed(error, std::move(detail)), false);
 }
 
+void WireConnection::TellOfSilence(TransportError error, double now) {
+  AddressBook& addresses = engine_.dialing().addresses;
+  const bool is_given_up = error == TransportError::kTimeout || error == TransportError::kCancelled;
+  if (dialer_ && is_given_up) {
+    return dialer_->GiveUp();
+  }
+  if (!channel_ || first_byte_at_ != 0) {
+    return;
+  }
+  if (error == TransportError::kStall || error == TransportError::kReset) {
+    addresses.PassOver(origin_.host, origin_.port, *address_);
+  }
+  // Over a connection that has carried answers one request may be slow.
+  const bool is_long = now - moved_at_ >= AddressBook::kSilentSeconds;
+  if (is_given_up && paused_since_ == 0 && (is_long || !kept_) && !SentMore(now)) {
+    addresses.Unanswered(origin_.host, origin_.port, *address_, moved_at_);
+  }
+}
+
 void WireConnection::End(Outcome outcome, bool keep) {
   const double now = MonotonicSeconds();
-  const bool is_silent = outcome.error == TransportError::kStall || outcome.error == TransportError::kReset;
-  if (channel_ && is_silent && first_byte_at_ == 0) {
-    engine_.dialing().addresses.PassOver(origin_.host, origin_.port, *address_);
-  }
+  TellOfSilence(outcome.error, now);
   WireJob job = *std::exchange(job_, std::nullopt);
   outcome.response = std::move(answer_.response());
   outcome.response.first_byte_seconds = first_byte_at_ > 0 ? first_byte_at_ - job.started : 0;

@@ -75,6 +75,8 @@ class WireConnection {
   void Conclude();
   void Fail(TransportError error, std::string detail);
   void End(Outcome outcome, bool keep);
+  /// Before a transfer ends so: that nothing has come from the address, where that says something of it.
+  void TellOfSilence(TransportError error, double now);
   void Close();
   void Watch(int socket, uint32_t events);
   void WatchChannel();
