@@ -35,7 +35,7 @@ std::string BasisText(const ReportContent& content) {
 }  // namespace
 
 void WriteReadingHelp(Markup& html, const ReportContent& content) {
-  html.Open("section", {{"id", "help"}}).Element("h2", "How to read this page");
+  html.Open("details", {{"id", "help"}, {"open", "open"}}).Element("summary", "How to read this page");
   html.Element("p", BasisText(content));
   html.Element(
       "p",

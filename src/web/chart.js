@@ -36,27 +36,18 @@ function drawNext() {
   if (due.size > 0) drawDue(0);
 }
 
-/** Charts by their elements; those that come into sight are drawn. */
-const mounted = new Map();
-const sight = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    const chart = mounted.get(target);
-    if (!chart) continue;
-    chart.isInSight = isIntersecting;
-    if (isIntersecting && chart.isBehind) chart.draw();
-  }
-  performance.mark("charts drawn");
-}, { rootMargin: "150px" });
-
 /** A chart of the model over the rows of the page's filter or `rows`; `pairs` are those of a comparison. */
 export class Chart extends Component {
   componentDidMount() {
-    this.element = this.plot.parentElement;
-    mounted.set(this.element, this);
-    sight.observe(this.element);
+    this.sight = new IntersectionObserver((entries) => {
+      this.isInSight = entries.at(-1).isIntersecting;
+      if (this.isInSight) this.draw();
+      performance.mark("charts drawn");
+    }, { rootMargin: "150px" });
+    this.sight.observe(this.plot.parentElement);
     this.resizer = new ResizeObserver(debounced(() => {
       if (!this.view || Math.abs(this.plot.clientWidth - this.width) <= 8) return;
-      Object.assign(this, { isBehind: true, pieces: null, shape: "" });
+      Object.assign(this, { pieces: this.drawing(), shape: "" });
       this.draw();
     }, 120));
     this.resizer.observe(this.plot);
@@ -65,8 +56,7 @@ export class Chart extends Component {
 
   /** What it shows is of before. On paper it is drawn wherever it stands, else once it comes into sight. */
   componentDidUpdate() {
-    this.isBehind = true;
-    this.pieces = null;
+    this.pieces = this.drawing();
     if (this.props.page.isPrinted) {
       this.draw();
     } else if (this.isInSight) {
@@ -77,11 +67,10 @@ export class Chart extends Component {
 
   componentWillUnmount() {
     due.delete(this);
-    mounted.delete(this.element);
-    sight.unobserve(this.element);
+    this.sight.disconnect();
+    this.resizer.disconnect();
     this.view?.finalize();
     this.view = null;
-    this.resizer.disconnect();
   }
 
   render({ chart, page: { report } }) {
@@ -101,68 +90,64 @@ export class Chart extends Component {
       h("p.note", { "aria-live": "polite", ref: (element) => { this.note = element; } }));
   }
 
-  chosen() {
+  /** The columns that its choices stand for, by their names. */
+  get chosen() {
     const { chart, page: { report } } = this.props;
     return Object.fromEntries(chart.choices.map((choice) =>
       [choice.name, report.columnOf(chosenOf(report, chart, choice))]));
-  }
-
-  /** {records, note, panels, ...}. Of what is brushed, what the brush leaves out stays. */
-  data() {
-    const { chart, page: { report, selection, filter }, rows = selection.rows, pairs } = this.props;
-    const chosen = this.chosen();
-    const brushed = chosen.x && this.isBrushed && selectWithout(report, filter, [chosen.x.field, chosen.y.field]);
-    const data = datasetOf({ report, chart, chosen, rows: brushed || rows, isAll: filter.length === 0, pairs });
-    if (brushed) {
-      const kept = new Set(rows);
-      data.records.forEach((record) => { record.outside = !kept.has(record.i); });
-    }
-    return data;
   }
 
   get isBrushed() {
     return JSON.stringify(this.props.chart.spec).includes('"brush"');
   }
 
+  /** {records, note, panels, ...}. Of what is brushed, what the brush leaves out stays. */
+  data() {
+    const { props: { chart, page: { report, selection, filter }, rows = selection.rows, pairs }, chosen } = this;
+    const brushed = this.isBrushed && selectWithout(report, filter, [chosen.x.field, chosen.y.field]);
+    const data = datasetOf({ report, chart, chosen, rows: brushed || rows, isAll: filter.length === 0, pairs });
+    if (!brushed) return data;
+    const kept = new Set(rows);
+    return { ...data, records: data.records.map((record) => ({ ...record, outside: !kept.has(record.i) })) };
+  }
+
   specification(data) {
     this.width = this.plot.clientWidth;
-    return specificationOf(this.props.chart, this.chosen(), data, this.width);
+    return specificationOf(this.props.chart, this.chosen, data, this.width);
   }
 
   /** What a mounted view cannot change: the panels, what is chosen, and which of its values are there. */
   shapeOf({ panels, columns }) {
-    return JSON.stringify([Object.values(this.chosen()).map((column) => column?.field), panels, columns]);
+    return JSON.stringify([Object.values(this.chosen).map((column) => column?.field), panels, columns]);
   }
 
   draw() {
-    while (this.isBehind) this.drawPiece();
+    while (this.pieces) this.drawPiece();
   }
 
   drawPiece() {
-    this.pieces ??= this.drawing();
     if (!this.pieces.next().done) return;
     due.delete(this);
     this.pieces = null;
-    this.isBehind = false;
   }
 
   /** Each piece is as long as a reader may wait. */
   *drawing() {
     prepare();
     const data = this.data();
-    this.note.textContent = data.note ?? "";
+    this.note.textContent = data.note || "";
     yield;
     if (!this.view || this.shape !== this.shapeOf(data) || this.report !== this.props.page.report) {
       yield* this.mounting(data);
-      return;
+    } else {
+      this.view.data("records", data.records);
+      Object.entries(legendsOf(this.chosen, data.records)).forEach(([name, shown]) => this.view.signal(name, shown));
+      this.run();
     }
-    this.view.data("records", data.records);
-    Object.entries(legendsOf(this.chosen(), data.records)).forEach(([name, shown]) => this.view.signal(name, shown));
-    this.run();
   }
 
   *mounting(data) {
-    const drawing = document.createElement(data.records.length ? "div" : "p");
+    const drawing = document.createElement("div");
     let view = null;
     if (data.records.length === 0) {
       Object.assign(drawing, { className: "empty", textContent: "Nothing of the filter has these values." });
@@ -186,7 +171,7 @@ export class Chart extends Component {
   /** Shows what was set, and what is picked: in charts that have a parameter for it. */
   run() {
     if (this.props.chart.spec.params?.some(({ name }) => name === "picked")) {
-      this.view.signal("picked", this.props.page.report.configurationOf(state.get("pick")));
+      this.view.signal("picked", this.report.configurationOf(state.get("pick")));
     }
     this.view.run();
   }
@@ -200,24 +185,19 @@ export class Chart extends Component {
     });
     this.view.addEventListener("pointerout", hideTip);
     if (!this.isBrushed) return;
-    const rounded = (number) => Number(number.toPrecision(6));
-    const apply = debounced((ranges) => {
-      const { x, y } = this.chosen();
-      const brushed = [x, y].filter(({ field }) => ranges[field]);
-      state.set(Object.fromEntries(brushed.map(({ field }) => [`r.${field}`, ranges[field].map(rounded).join("..")])));
-    }, 80);
+    const rangeOf = ([field, range]) => [`r.${field}`, range.map((number) => Number(number.toPrecision(6))).join("..")];
+    const apply = debounced((ranges) => state.set(Object.fromEntries(Object.entries(ranges).map(rangeOf))), 80);
     this.view.addSignalListener("brush", (name, ranges) => Object.keys(ranges).length && apply(ranges));
   }
 
   /** The chart with its data as Vega-Lite, with the colours of now, for other programs. */
   save() {
-    const { chart } = this.props;
     const data = this.data();
     const whole = { ...this.specification(data), data: { name: "records", values: data.records } };
     const style = getComputedStyle(document.documentElement);
     const valueOf = (text, name) => style.getPropertyValue(name).trim();
     const plain = JSON.stringify(whole, null, 1).replace(/var\((--[a-z0-9-]+)\)/g, valueOf);
-    download(`${chart.id}.vl.json`, "application/json", plain);
+    download(`${this.props.chart.id}.vl.json`, "application/json", plain);
   }
 }
 

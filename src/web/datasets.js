@@ -1,7 +1,7 @@
 // The data sets that charts name (report/charts/chart.h): each makes records of the rows that the filter keeps.
 
 import { extent, greatest, least, max, median, min, rollup, sort } from "d3-array";
-import { readable, samples, withUnit } from "./format.js";
+import { fewNote, readable, samples, withUnit } from "./format.js";
 import { frontOf } from "./pareto.js";
 import { compare } from "./statistics.js";
 
@@ -9,7 +9,6 @@ const MOST_POINTS = 500;
 const MOST_PANELS = 12;
 const MOST_CELLS = 1200;
 const MOST_RANKED = 12;
-const MOST_GROUPS = 4;
 const MOST_BARS = 24;
 const DASHES = 5;
 
@@ -19,8 +18,7 @@ const DASHES = 5;
  */
 function thin(rows, x, y, always) {
   if (rows.length <= MOST_POINTS) return rows;
-  const at = ({ value, texts, numeric, codes }) => {
-    const place = texts && !numeric ? (i) => codes[i] : value;
+  const at = ({ place }) => {
     const [low, high] = extent(rows, place);
     return (i) => Math.floor((30 * (place(i) - low)) / (high - low || 1));
   };
@@ -36,37 +34,30 @@ function thin(rows, x, y, always) {
 /** A key of where a row stands on `axes`. */
 export const placeOn = (axes) => (i) => axes.map(({ codes }) => codes[i]).join();
 
-/** Each row's panel by the axes `names`: {count, place(row), label(row)}. */
-function panelsOf(report, names, rows) {
-  const axes = report.axes.filter(({ name }) => names.includes(name));
+/** Each row's panel by `axes`: {count, place(row), label(row)}. */
+function panelsOf(report, axes, rows) {
   const keyOf = placeOn(axes);
   const firsts = new Map(rows.map((i) => [keyOf(i), i])).values();
   const places = new Map(sort(firsts, ...axes.map(({ codes }) => (i) => codes[i])).map((i, at) => [keyOf(i), at]));
   return { count: places.size, place: (i) => places.get(keyOf(i)), label: (i) => report.labelOf(i, axes) };
 }
 
-const panelNote = (count, most) => (count > most ? `${most} of ${count} panels: filter to see others.` : "");
-const commonNote = (common) => (common ? `All of them: ${common}.` : "");
-
 /** What differs in `x` alone is one series. */
 const seriesOver = (report, x) => placeOn(report.axes.filter((axis) => axis !== x));
 
-/** The axes of a chart's panels; where a reader chose another x, that of the chart makes panels in its place. */
-function panelNames(report, { panels, choices }, x) {
-  const own = report.columns.get(choices.find(({ name }) => name === "x").chosen);
-  return [...panels, own.name].filter((name) => name !== x.name);
-}
-
 /** The rows of the first panels of a chart over `x`, and what makes records of them. */
-function withPanels(report, chart, rows, { x, shape }) {
-  const { count, place, label } = panelsOf(report, panelNames(report, chart, x), rows);
+function withPanels(report, { panels, choices }, rows, { x, shape }) {
+  // Where a reader chose another x, that of the chart makes panels in its place.
+  const own = choices.find(({ name }) => name === "x").chosen;
+  const axes = report.axes.filter((axis) => axis !== x && (panels.includes(axis.name) || axis.field === own));
+  const { count, place, label } = panelsOf(report, axes, rows);
   const series = seriesOver(report, x);
   // Dashes are a column of their own: a legend of shapes and dashes would draw each over the other.
   const dash = (i) => (shape ? shape.codes[i] % DASHES : 0);
   const recordOf = (i, more) =>
     ({ ...report.record(i), ...more, series: series(i), dash: dash(i), panel: label(i), panel_order: place(i) });
   const kept = rows.filter((i) => place(i) < MOST_PANELS);
-  return { kept, recordOf, told: { panels: count, note: panelNote(count, MOST_PANELS) } };
+  return { kept, recordOf, told: { panels: count, note: fewNote(MOST_PANELS, count, "panels") } };
 }
 
 function configurations({ report, rows, chart, chosen }) {
@@ -78,72 +69,59 @@ function configurations({ report, rows, chart, chosen }) {
   const front = x?.estimate && y?.estimate ? frontOf(report, rows, x, y) : new Set();
   const valued = rows.filter((i) => report.state[i] === "valid");
   const shown = x && y ? thin(valued, x, y, front) : valued;
-  const few = shown.length < valued.length;
   // Of all rows, where those that are drawn have another one; machines and commits are never taken together.
   const crowdOf = (i) => `${report.group[i]},${x.codes[i]}`;
-  const middles = x?.texts && y ? rollup(valued, (some) => median(some, y.value), crowdOf) : new Map();
-  const middle = (i) => (middles.size > 0 ? middles.get(crowdOf(i)) : undefined);
+  const middles = x?.texts && y && rollup(valued, (some) => median(some, y.value), crowdOf);
+  const middle = (i) => (middles ? middles.get(crowdOf(i)) : undefined);
   return {
     records: shown.map((i) => ({ ...report.record(i), front: front.has(i), middle: middle(i) })),
-    note: few ? `${shown.length} of ${valued.length} points are drawn; the table has all.` : "",
+    note: shown.length < valued.length && `${shown.length} of ${valued.length} points are drawn; the table has all.`,
   };
 }
 
 /** The best of each machine and commit: across them a rank says nothing. */
 function ranked({ report, rows, chosen: { y } }) {
   const sign = y.better === "lower" ? 1 : -1;
-  const groups = Map.groupBy(rows.filter((i) => y.value(i) !== null), (i) => report.group[i]);
-  const conditions = report.axes.filter(({ condition }) => condition);
-  const shown = [...groups.values()].slice(0, MOST_GROUPS);
-  const each = Math.max(3, Math.floor(MOST_RANKED / shown.length));
-  const notes = [];
-  const records = shown.flatMap((group, order) => {
-    const best = sort(group, (i) => sign * y.value(i)).slice(0, each);
-    const { label, common } = report.labelsAmong(best, conditions);
-    const panel = report.labelOf(best[0], conditions);
-    notes.push(commonNote(common));
-    return best.map((i, rank) => ({ ...report.record(i), label: label(i), rank, panel, panel_order: order }));
-  });
-  const few = `${shown.length} of ${groups.size} conditions: filter to see others.`;
-  return { records, panels: shown.length, note: groups.size > shown.length ? few : groups.size === 1 ? notes[0] : "" };
+  const { groups, note } = report.groupsOf(rows.filter((i) => y.value(i) !== null));
+  const each = Math.max(3, Math.floor(MOST_RANKED / groups.length));
+  const bests = groups.map((group) => sort(group.rows, (i) => sign * y.value(i)).slice(0, each));
+  const labels = bests.map((best) => report.labelsAmong(best, report.conditions));
+  const records = bests.flatMap((best, at) => best.map((i, rank) =>
+    ({ ...report.record(i), label: labels[at].label(i), rank, panel: groups[at].name, panel_order: at })));
+  return { records, panels: groups.length, note: groups.length === 1 ? labels[0].common : note };
 }
-
-const CELL_TEXTS = { out_of_memory: "OOM", invalid: "rule", failed: "failed", missing: "–" };
 
 /** A cell for each configuration and each point that was not measured. */
 function cells({ report, rows, chosen: { row, column, value }, isAll }) {
-  const names = report.axes.filter((axis) => axis !== row && axis !== column).map((axis) => axis.name);
   const all = isAll ? [...rows, ...report.unmeasured] : rows;
-  const { count, place, label } = panelsOf(report, names, all);
-  const each = Math.max(1, (row?.texts.length ?? 1) * (column?.texts.length ?? 1));
+  const { count, place, label } = panelsOf(report, report.axes.filter((axis) => axis !== row && axis !== column), all);
+  const columns = column?.texts.length ?? 1;
+  const each = Math.max(1, (row?.texts.length ?? 1) * columns);
   const kept = Math.max(1, Math.min(MOST_PANELS, Math.floor(MOST_CELLS / each)));
   const inOrder = sort(all.filter((i) => place(i) < kept), place, (i) => row?.codes[i], (i) => column?.codes[i]);
   const text = (axis, i) => (axis ? axis.texts[axis.codes[i]] ?? "any" : "");
   const records = inOrder.map((i) => {
-    const [state, number] = [report.state[i], value?.value(i) ?? null];
+    const number = value?.value(i) ?? null;
     return {
-      i: i < report.count ? i : null, state, row: text(row, i), column: text(column, i), panel: label(i),
-      panel_order: place(i), group: report.group[i], value: number,
-      text: CELL_TEXTS[state] ?? (number === null ? "" : readable(number)),
+      i: i < report.count ? i : null, state: report.state[i], row: text(row, i), column: text(column, i),
+      panel: label(i), panel_order: place(i), group: report.group[i], value: number,
+      text: number === null ? "" : readable(number),
     };
   });
-  return {
-    records, panels: count, note: panelNote(count, kept), columns: column?.texts.length ?? 1,
-    longest: max(records, ({ panel }) => panel.length),
-  };
+  const longest = max(records, ({ panel }) => panel.length);
+  return { records, panels: count, note: fewNote(kept, count, "panels"), columns, longest };
 }
 
 /** Both ends of each line, from no batch at all to its largest, with the coordinates of its points. */
 function lines({ report, rows, chart, chosen }) {
-  const { x } = chosen;
   const { kept, recordOf, told } = withPanels(report, chart, rows.filter((i) => report.state[i] === "valid"), chosen);
   const shown = new Set(kept);
   const ends = report.model.lines.list.flatMap((line, number) => {
-    const first = line.configurations.find((i) => shown.has(i));
-    return first === undefined ? [] : [0, line.to].map((batch) => recordOf(first, {
-      i: -1, kind: "line", line: number, fitted: line.fitted, [x.field]: batch,
+    const first = line.configurations.filter((i) => shown.has(i)).slice(0, 1);
+    return first.flatMap((i) => [0, line.to].map((batch) => recordOf(i, {
+      i: -1, kind: "line", line: number, fitted: line.fitted, [chosen.x.field]: batch,
       seconds: line.fixed_seconds + line.each_seconds * batch,
-    }));
+    })));
   });
   return { records: [...kept.map((i) => recordOf(i, { kind: "point" })), ...ends], ...told };
 }
@@ -152,14 +130,12 @@ function lines({ report, rows, chart, chosen }) {
 function speedups({ report, rows, chart, chosen }) {
   const { x, y } = chosen;
   const seriesOf = seriesOver(report, x);
-  const valued = rows.filter((i) => y.value(i) > 0 && x.value(i) > 0);
-  const series = Map.groupBy(valued, seriesOf);
-  const baseOf = (i) => least(series.get(seriesOf(i)), x.value);
-  const grown = valued.filter((i) => series.get(seriesOf(i)).length > 1);
+  const series = Map.groupBy(rows.filter((i) => y.value(i) > 0 && x.value(i) > 0), seriesOf);
+  const grown = [...series.values()].filter((some) => some.length > 1).flat().sort((a, b) => a - b);
   const { kept, recordOf, told } = withPanels(report, chart, grown, chosen);
   const fewest = min(kept, x.value);
   const records = kept.map((i) => {
-    const base = baseOf(i);
+    const base = least(series.get(seriesOf(i)), x.value);
     const more = x.value(i) / x.value(base);
     // The base is 1 by definition; of all others the interval has its error too.
     const { ratio, low, high } = i === base ? { ratio: 1, low: null, high: null }
@@ -199,9 +175,9 @@ function parts({ report, rows, chart }) {
     ...report.record(i), label: labelOf(i), part: label, order, value, told: [`${label}: ${text(i)}`],
   }));
   const few = shown.length < valued.length
-    ? `The best ${shown.length} of ${valued.length} by ${metric?.short_title}; filter to see others. ` : "";
-  const each = bars.length > 0 ? `Each part: ${samples(bars.map(({ estimate }) => estimate))}. ` : "";
-  return { records, note: few + each + commonNote(common) };
+    && `The best ${shown.length} of ${valued.length} by ${metric?.short_title}; filter to see others.`;
+  const each = bars.length > 0 && `Each part: ${samples(bars.map(({ estimate }) => estimate))}.`;
+  return { records, note: [few, each, common].filter(Boolean).join(" ") };
 }
 
 /** Of the comparison that the view made. */

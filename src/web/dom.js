@@ -28,9 +28,9 @@ export function nearby(options, chosen) {
 
 /** A table of names and texts; rows without a text are left out. */
 export function pairs(rows, caption = "") {
-  return h("table.pairs", {}, caption && h("caption", {}, caption), h("tbody", {},
-    rows.filter(([, text]) => (text ?? "") !== "").map(([name, text]) =>
-      h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(text))))));
+  const row = ([name, text]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text));
+  return h("table.pairs", {}, caption && h("caption", {}, caption),
+    h("tbody", {}, rows.filter(([, text]) => text).map(row)));
 }
 
 /**
@@ -50,19 +50,21 @@ export function grid(label, heads, rows) {
 /** The first of `items` as `list` shows them; the others are made once they are asked for, or all if `isWhole`. */
 export function Folded({ items, most, more = "more", list = (some) => h("ul", {}, some), isWhole = false }) {
   const [isOpen, setOpen] = useState(false);
-  if (isWhole) return list(items);
-  return [list(items.slice(0, most)), items.length > most && h("details", { open: isOpen, ontoggle: ({ target }) => setOpen(target.open) },
-    h("summary", {}, `${items.length - most} ${more}`), isOpen && list(items.slice(most)))];
+  const rest = items.length - most;
+  if (isWhole || rest <= 0) return list(items);
+  return [list(items.slice(0, most)), h("details", { open: isOpen, ontoggle: ({ target }) => setOpen(target.open) },
+    h("summary", {}, `${rest} ${more}`), isOpen && list(items.slice(most)))];
 }
+
+/** A part of a view under its heading, which names it; `tag` may be "section.card". */
+export const section = (title, tag, ...children) => h(tag, { "aria-label": title }, h("h2", {}, title), ...children);
 
 /** Chart, curves or lanes under their heading; the heading names it. */
 export const figure = (tag, attributes, title, text, ...children) =>
   h(tag, { "aria-label": title, ...attributes },
     h("figcaption", {}, h("h2", {}, title), text && h("p.sub", {}, text)), ...children);
 
-const STRENGTHS = {
-  clear: "clear", "clear in these runs": "clear", "within the noise": "unclear", "no interval": "single",
-};
+const STRENGTHS = { clear: "clear", "clear in these runs": "clear", "within the noise": "unclear" };
 
 /** How sure a finding is. */
 export const strengthBadge = (strength) => h(`span.badge.${STRENGTHS[strength] ?? "fact"}`, {}, strength);

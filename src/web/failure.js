@@ -8,7 +8,8 @@ function fail(error) {
   const textContent = document.getElementById("static")
     ? `The views of this page could not be made (${error.message}); what stands below is complete.`
     : `Something of this page could not be made (${error.message}): load it again.`;
-  document.body.prepend(Object.assign(document.createElement("p"), { className: "notice", role: "alert", textContent }));
+  const notice = document.createElement("p");
+  document.body.prepend(Object.assign(notice, { className: "notice", role: "alert", textContent }));
 }
 
 addEventListener("error", ({ error }) => fail(error));

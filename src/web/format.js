@@ -25,6 +25,8 @@ export const share = (some, all) => `${whole.format(some)} of ${whole.format(all
 export const count = (n, noun) => `${whole.format(n)} ${noun}${n === 1 ? "" : "s"}`;
 export const probability = (p) => (p === null ? "" : p < 0.001 ? "p < 0.001" : `p = ${Number(p.toPrecision(2))}`);
 export const withUnit = (value, unit) => (unit ? `${readable(value)} ${unit}` : readable(value));
+/** What is said where so many of `all` are not shown. */
+export const fewNote = (most, all, what) => (all > most ? `${most} of ${all} ${what}: filter to see others.` : "");
 export const joined = (facts) => facts.filter(Boolean).join(" · ");
 
 /** "1m15s", "2.5 s" */

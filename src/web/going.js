@@ -11,9 +11,8 @@ const HEIGHT = 34;
 /** The losses of a run as a line; its last value stands beside it. */
 function sparkline(losses) {
   const points = losses.filter(([, loss]) => Number.isFinite(loss));
-  if (points.length < 2) return null;
   const [[from, to], [low, high]] = [0, 1].map((at) => extent(points, (point) => point[at]));
-  return h("svg", {
+  return points.length > 1 && h("svg", {
     viewBox: `${from} ${-high} ${to - from} ${high - low || 1}`, preserveAspectRatio: "none", width: WIDTH,
     height: HEIGHT, "aria-hidden": "true",
   }, h("path", { d: `M${points.map(([x, y]) => `${x} ${-y}`).join("L")}`, "vector-effect": "non-scaling-stroke" }));
@@ -65,6 +64,6 @@ function operation({ uid, silent, state: now }) {
 export function going({ operations, others = 0 }) {
   const shown = operations.map(operation).filter(Boolean);
   const more = others + operations.length - shown.length;
-  const title = `Being measured now: ${count(shown.length, "exploration")}${more > 0 ? ` and ${more} more` : ""}`;
-  return h("details.going", { open: true, hidden: shown.length + more === 0 }, h("summary", {}, title), shown);
+  return h("details.going", { open: true, hidden: shown.length + more === 0 }, h("summary", {}, "Being measured now: ",
+    count(shown.length, "exploration"), more > 0 && ` and ${more} more`), shown);
 }

@@ -14,41 +14,43 @@ const SHORTEST_SECONDS = 1e-6;
 /** How much longer than the mean of its stretch a step is that is marked. */
 const NOTABLE = 1.5;
 
-const secondsOf = (rank, phase, at) => rank.phases[phase]?.[at] ?? 0;
-
 function totalsTable({ ranks, phases }) {
   return grid("Sums of phases", ["rank", ...phases.map(({ title }) => ({ title, unit: "s" }))],
     ranks.map(({ rank }, at) => [String(rank), ...phases.map(({ seconds }) => readable(seconds[at]))]));
 }
+
+/** What a rank did in one of its stretches: {name, title, seconds} of the phases that took time. */
+const partsOf = (lanes, { phases }, at) => lanes.phases.map((phase) => ({ ...phase, seconds: phases[phase.name]?.[at] }))
+  .filter(({ seconds }) => seconds > 0);
 
 /** Draws into a view of uPlot: what came once, then stretches, the phases of their steps one after the other. */
 function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
   const [x, y] = [(time) => valToPos(time, "x", true), (lane) => valToPos(lane, "y", true)];
   const colors = Object.fromEntries(lanes.phases.map(({ name }) => [name, color(`--${name}`)]));
   const [ink, other] = [color("--ink"), color("--other")];
+  const fill = (style, ...box) => {
+    context.fillStyle = style;
+    context.fillRect(...box);
+  };
   context.save();
   context.beginPath();
   context.rect(bbox.left, bbox.top, bbox.width, bbox.height);
   context.clip();
   lanes.ranks.forEach((rank, lane) => {
     const [top, bottom] = [y(lane + GAP), y(lane + 1 - GAP)];
-    const block = (phase, from, to) => {
-      context.fillStyle = colors[phase] ?? other;
-      context.fillRect(x(from), top, Math.max(0.6, x(to) - x(from)), bottom - top);
-    };
+    const block = (phase, from, to) =>
+      fill(colors[phase] ?? other, x(from), top, Math.max(0.6, x(to) - x(from)), bottom - top);
     lanes.spans.forEach(({ name, from, to }) => block(name, from, to));
     rank.from.forEach((start, at) => {
       const end = rank.to[at];
       if (end < scales.x.min || start > scales.x.max) return;
       let from = start;
-      for (const { name } of lanes.phases) {
-        const seconds = secondsOf(rank, name, at);
-        if (seconds > 0) block(name, from, from + seconds);
+      for (const { name, seconds } of partsOf(lanes, rank, at)) {
+        block(name, from, from + seconds);
         from += seconds;
       }
-      if (rank.slowest_seconds[at] * rank.steps[at] <= NOTABLE * (end - start)) return;
-      context.fillStyle = ink;
-      context.fillRect((x(start) + x(end)) / 2 - 1, top - 3, 2, 3);
+      const isNotable = rank.slowest_seconds[at] * rank.steps[at] > NOTABLE * (end - start);
+      if (isNotable) fill(ink, (x(start) + x(end)) / 2 - 1, top - 3, 2, 3);
     });
   });
   context.restore();
@@ -62,10 +64,10 @@ function describe(lanes, rank, time) {
   if (at < 0) return null;
   const [steps, first] = [rank.steps[at], rank.first[at]];
   const which = steps > 1 ? `steps ${first} to ${first + steps - 1}` : `step ${first}`;
+  const slowest = `slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`;
   return [`rank ${rank.rank}, ${which}: ${duration(rank.to[at] - rank.from[at])}`,
-    ...lanes.phases.filter(({ name }) => secondsOf(rank, name, at) > 0)
-      .map(({ name, title }) => `${title} ${duration(secondsOf(rank, name, at))}`),
-    ...(steps > 1 ? [`slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`] : [])];
+    ...partsOf(lanes, rank, at).map(({ title, seconds }) => `${title} ${duration(seconds)}`),
+    ...(steps > 1 ? [slowest] : [])];
 }
 
 /** Seconds as marks that differ, however close one looks. */

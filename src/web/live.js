@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import { h, select } from "./dom.js";
+import { moment } from "./format.js";
 import { going } from "./going.js";
 import { state } from "./state.js";
 
@@ -14,12 +15,19 @@ const GONE = "The server does not answer: what is shown is what it said last. If
 
 /** Keeps a page up to date with the store, and says in `host` how that is. */
 export class Follower {
+  host = Object.assign(document.createElement("div"), { className: "live" });
+  subjects = [];
+  isConnected = true;
+  isAnswered = true;
+  live = { operations: [] };
+  // What the server tells by itself is `told`, `problem` what it said instead of the last answer, and `undrawn` why the
+  // page could not show that answer.
+  told = "";
+  problem = "";
+  undrawn = "";
+
   constructor(source, page) {
-    // What the server tells by itself is `told`, `problem` what it said instead of the last answer, and `undrawn` why
-    // the page could not show that answer.
-    const nothing = { told: "", problem: "", undrawn: "", live: { operations: [] } };
-    Object.assign(this, { source, page, subjects: [], isConnected: true, isAnswered: true, ...nothing });
-    this.host = Object.assign(document.createElement("div"), { className: "live" });
+    Object.assign(this, { source, page });
     state.listen(() => this.subject !== this.asked && this.refresh());
   }
 
@@ -93,36 +101,25 @@ export class Follower {
 
   tell(changes = {}) {
     Object.assign(this, changes);
-    render([this.notice(), h("div.row", {}, this.choice(), this.status()), going(this.live)], this.host);
-  }
-
-  get isThere() {
-    return this.isConnected && this.isAnswered;
-  }
-
-  notice() {
-    const text = this.isThere ? this.told || this.problem || this.undrawn : GONE;
-    return h("p.notice", { role: "alert", hidden: !text }, text);
-  }
-
-  status() {
-    const isWaiting = this.told || this.problem;
-    const isLive = this.isThere && !isWaiting && !this.undrawn;
-    const text = !this.isThere ? "not connected" : isWaiting ? "waiting for the store"
-      : isLive ? "live" : "not up to date";
-    // What is read aloud is the state: a clock would be at every refresh.
-    return h(`p.status.${isLive ? "on" : "off"}`, {}, h("span", { role: "status" }, text),
-      isLive && this.updated && `, as of ${this.updated.toTimeString().slice(0, 8)}`);
+    const isThere = this.isConnected && this.isAnswered;
+    const waitsFor = this.told || this.problem;
+    const isLive = isThere && !waitsFor && !this.undrawn;
+    const notice = isThere ? waitsFor || this.undrawn : GONE;
+    const status = !isThere ? "not connected" : waitsFor ? "waiting for the store" : isLive ? "live" : "not up to date";
+    render([h("p.notice", { role: "alert", hidden: !notice }, notice),
+      h("div.row", {}, this.choice(), h(`p.status.${isLive ? "on" : "off"}`, {},
+        // What is read aloud is the state: a clock would be at every refresh.
+        h("span", { role: "status" }, status),
+        isLive && this.updated && `, as of ${this.updated.toTimeString().slice(0, 8)}`)),
+      going(this.live)], this.host);
   }
 
   choice() {
     const options = this.subjects.map(({ id, title, kind, newest }) =>
-      [id, kind === "space" ? title : `${title}, last ${newest.slice(0, 16).replace("T", " ")}`]);
-    const links = () => this.source.exports(this.subject).map(([form, href], i) =>
-      [i > 0 && ", ", h("a", { href, download: "" }, form)]);
-    return h("div.choices", {},
-      options.length > 1 && select("shown", options, this.subject, 
-        (subject) => state.set({ subject, run: "", pick: "" })),
-      this.subject && h("span.exports", {}, "as ", links()));
+      [id, kind === "space" ? title : `${title}, last ${moment(newest.slice(0, 16))}`]);
+    const link = ([form, href], i) => [i > 0 && ", ", h("a", { href, download: "" }, form)];
+    const choose = (subject) => state.set({ subject, run: "", pick: "" });
+    return h("div.choices", {}, options.length > 1 && select("shown", options, this.subject, choose),
+      this.subject && h("span.exports", {}, "as ", this.source.exports(this.subject).map(link)));
   }
 }

@@ -25,13 +25,13 @@ const VIEWS = [["overview", "Overview", Overview], ["explore", "Explore", Explor
 const SHORT_WAIT_MS = 60;
 
 /** What stands above the views. */
-function header(model) {
+function header({ title, description, facts, constants }) {
   const fact = ([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text));
-  const facts = (list) => h("dl.facts", {}, list.map(fact));
-  const paragraphs = model.description.split("\n").filter((line) => line.trim());
-  return h("header", {}, h("h1", {}, model.title), paragraphs.map((line) => h("p.lead", {}, line)),
-    h("details.same", {}, h("summary", {}, joined(model.facts.slice(0, 3).map(([, text]) => text))), facts(model.facts),
-      model.constants.length > 0 && [h("h2", {}, "The same in every configuration"), facts(model.constants)]));
+  const list = (named) => h("dl.facts", {}, named.map(fact));
+  const paragraphs = description.split("\n").filter((line) => line.trim());
+  return h("header", {}, h("h1", {}, title), paragraphs.map((line) => h("p.lead", {}, line)),
+    h("details.same", {}, h("summary", {}, joined(facts.slice(0, 3).map(([, text]) => text))), list(facts),
+      constants.length > 0 && [h("h2", {}, "The same in every configuration"), list(constants)]));
 }
 
 const navigation = (current) => h("nav", { "aria-label": "Views" }, h("ul", {}, VIEWS.map(([view, title]) =>
@@ -39,21 +39,25 @@ const navigation = (current) => h("nav", { "aria-label": "Views" }, h("ul", {}, 
 
 /** What is picked, in every view, and what can be done with it. */
 function pickedBar(report) {
-  const i = report.configurationOf(state.get("pick"));
+  const uid = state.get("pick");
+  const i = report.configurationOf(uid);
   if (i < 0) return null;
-  const uid = report.uid(i);
   const values = report.metrics.slice(0, 2).filter(({ value }) => value(i) !== null);
   return h("div.picked", {}, h("strong", {}, report.labels[i] || "picked"),
     values.map(({ text }) => h("span", {}, text(i))),
-    h("a", { href: state.link("run", { run: uid }) }, "Its run"),
-    h("a", { href: state.link("compare", { by: "run", a: uid }) }, "Compare it"),
-    h("button.plain", { onclick: () => state.set({ pick: "" }) }, "Let go"));
+    h("a", { href: state.link("run", { run: report.uid(i) }) }, "Its run"),
+    h("a", { href: state.link("compare", { by: "run", a: report.uid(i) }) }, "Compare it"),
+    h("button.plain", { onclick: () => state.pick(uid) }, "Let go"));
 }
 
 /** What is shown, in `host`. Views get the page: {source, report, filter, its selection, isPrinted}. */
 class Page {
+  host = document.createElement("div");
+  roots = new Map();
+  isPrinted = false;
+
   constructor(source) {
-    Object.assign(this, { source, roots: new Map(), isPrinted: false, host: document.createElement("div") });
+    this.source = source;
     state.listen(() => this.draw());
     addEventListener("beforeprint", () => this.print(true));
     addEventListener("afterprint", () => this.print(false));
@@ -107,39 +111,26 @@ class Page {
 function show(...parts) {
   const app = Object.assign(document.createElement("main"), { id: "app" });
   const help = document.getElementById("help");
-  const stays = document.createElement("div");
   document.getElementById("static").replaceWith(app);
-  app.append(...parts, stays);
-  const place = (details) => details?.append(help);
-  if (help) render(h("details.help", { ref: place }, h("summary", {}, "How to read this page")), stays);
+  if (help) help.open = false;
+  app.append(...parts, help ?? "");
 }
 
-function ready() {
+/** The page of a file, or with `api` one that follows a store: before there is anything to show it says so. */
+async function start(api) {
+  // A server that was just started reads its store meanwhile; where it did before, the views come first.
+  if (api) setTimeout(prepare, SHORT_WAIT_MS);
+  const source = api ? servedSource(api) : embeddedSource();
+  const page = new Page(source);
+  const follower = api && new Follower(source, page);
+  if (!api) page.adopt(source.model);
+  show(follower?.host ?? "", page.host);
+  await follower?.start();
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
   setTimeout(prepare);
-}
-
-function startEmbedded() {
-  const source = embeddedSource();
-  const page = new Page(source);
-  page.adopt(source.model);
-  show(page.host);
-  ready();
-}
-
-/** A page that follows a store; before there is anything to show it says so. */
-async function startServed(api) {
-  // A server that was just started reads its store meanwhile; where it did before, the views come first.
-  setTimeout(prepare, SHORT_WAIT_MS);
-  const source = servedSource(api);
-  const page = new Page(source);
-  const follower = new Follower(source, page);
-  show(follower.host, page.host);
-  await follower.start();
-  ready();
 }
 
 const { api } = document.body.dataset;
 // Once the script is through: where a request comes from, as who watches them asks, V8 tells by parsing what still runs
 // a second time, which is all of it.
-if (api) queueMicrotask(() => startServed(api)); else startEmbedded();
+if (api) queueMicrotask(() => start(api)); else start();

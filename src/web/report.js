@@ -1,25 +1,27 @@
 // The report's model (share/report/model.schema.json) as columns, and the records that charts read of them.
 
 import { range } from "d3-array";
-import { estimateText, joined, moment, STATES } from "./format.js";
+import { estimateText, fewNote, joined, moment, STATES } from "./format.js";
+
+const MOST_GROUPS = 4;
 
 export class Report {
   constructor(model) {
-    this.model = model;
-    const { count, state, group, starved, estimates } = model.configurations;
-    Object.assign(this, { count, group, states: new Set(state), starved: new Set(starved) });
+    const { configurations: { count, state, group, starved, estimates }, unmeasured, runs } = model;
+    Object.assign(this, { model, count, group, states: new Set(state), starved: new Set(starved) });
     // Points that were not measured stand behind the configurations.
-    this.unmeasured = range(count, count + model.unmeasured.count);
+    this.unmeasured = range(count, count + unmeasured.count);
     this.state = [...state, ...this.unmeasured.map(() => "missing")];
     this.axes = model.axes.map((axis) => axisOf(axis, model));
+    this.conditions = this.axes.filter(({ condition }) => condition);
     this.metrics = model.metrics.map((told) =>
       measured({ ...told, ...endsOf(told), key: told.field, label: told.short_title }, estimates[told.id]));
     this.columns = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
     this.predictions = model.predictions.map(predictionOf);
     this.breakdowns = model.breakdowns.map(breakdownOf);
     this.runsOf = Array.from({ length: count }, () => []);
-    model.runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
-    this.labels = Array.from({ length: count }, (_, i) => this.labelOf(i));
+    runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
+    this.labels = range(count).map((i) => this.labelOf(i));
   }
 
   /** Labels as a search reads them: made when the first one is asked for. */
@@ -37,16 +39,19 @@ export class Report {
     return joined(axes.map(({ labels, codes }) => labels[codes[i]]));
   }
 
-  /** Labels of rows by what differs among them, and what they have in common. */
+  /** Labels of rows by what differs among them, and a sentence on what they have in common. */
   labelsAmong(rows, without = []) {
     const axes = this.axes.filter((axis) => !without.includes(axis));
-    const isAlone = rows.length === 1;
-    const differ = axes.filter((axis) => isAlone || rows.some((i) => axis.codes[i] !== axis.codes[rows[0]]));
-    const common = axes.filter((axis) => !differ.includes(axis));
-    return {
-      label: (i) => this.labelOf(i, differ) || this.nameOf(i),
-      common: this.labelOf(rows[0], common),
-    };
+    const differs = ({ codes }) => rows.length === 1 || rows.some((i) => codes[i] !== codes[rows[0]]);
+    const [differ, alike] = [axes.filter(differs), this.labelOf(rows[0], axes.filter((axis) => !differs(axis)))];
+    return { label: (i) => this.labelOf(i, differ) || this.nameOf(i), common: alike && `All of them: ${alike}.` };
+  }
+
+  /** Rows of each of the first machines and commits, which together say nothing: {groups: [{name, rows}], note}. */
+  groupsOf(rows) {
+    const all = [...Map.groupBy(rows, (i) => this.group[i]).values()];
+    const named = (some) => ({ name: this.labelOf(some[0], this.conditions), rows: some });
+    return { groups: all.slice(0, MOST_GROUPS).map(named), note: fewNote(MOST_GROUPS, all.length, "conditions") };
   }
 
   /** An axis, a metric or a prediction by its field. */
@@ -96,7 +101,7 @@ export class Report {
   }
 }
 
-const PARTS = ["value", "low", "high", "n", "error", "freedom"];
+const PARTS = ["value", "low", "high", "n", "error", "freedom", "basis"];
 
 /**
  * A metric, a part or what was foretold: what is `told` of it with the estimates of configurations, of which `columns`
@@ -105,14 +110,14 @@ const PARTS = ["value", "low", "high", "n", "error", "freedom"];
 function measured(told, columns) {
   const { title = told.label, unit } = told;
   const known = (part, i) => columns[part]?.[i] ?? null;
+  const value = (i) => known("value", i);
   const estimate = (i) => {
-    const [value, low, high, n, error, freedom] = PARTS.map((part) => known(part, i));
-    const basis = known("basis", i) ?? (low === null ? "none" : "runs");
-    return value === null ? null : { value, low, high, n, error, freedom, basis };
+    const parts = Object.fromEntries(PARTS.map((part) => [part, known(part, i)]));
+    return parts.value === null ? null : { ...parts, basis: parts.basis ?? (parts.low === null ? "none" : "runs") };
   };
   return {
     heading: unit ? `${title}, ${unit}` : title, ...told, known, estimate, hasSamples: "n" in columns,
-    value: (i) => known("value", i), text: (i) => estimateText(estimate(i), unit),
+    value, place: value, text: (i) => estimateText(estimate(i), unit),
   };
 }
 
@@ -139,9 +144,10 @@ const endsOf = ({ field }) => ({ low: `${field}_low`, high: `${field}_high` });
 function axisOf(axis, { configurations, unmeasured }) {
   const texts = axis.values.map((value) => String(value ?? "none"));
   const codes = [...configurations.axes[axis.name], ...unmeasured.axes[axis.name]];
+  const value = (i) => axis.values[codes[i]] ?? null;
   return {
     ...axis, ...endsOf(axis), heading: axis.label, texts, codes, numbers: axis.values.filter(Number.isFinite),
     labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
-    value: (i) => axis.values[codes[i]] ?? null,
+    value, place: axis.numeric ? value : (i) => codes[i],
   };
 }

@@ -16,15 +16,14 @@ export const splitList = (text) => (text === "" ? [] : text.split(",")).map((par
 /** The filter as parts {key, text, keeps(i)}: values of an axis, a range of a column, the states, words. */
 export function filterOf(report) {
   const parts = [];
-  const column = (key) => report.columns.get(key.slice(2));
-  for (const [key, axis] of state.keys("f.").map((key) => [key, column(key)])) {
-    if (!axis?.texts) continue;
-    const wanted = splitList(state.get(key));
+  const asked = (prefix) => state.keys(prefix).map((key) => [key, state.get(key), report.columns.get(key.slice(2))]);
+  for (const [key, values, axis] of asked("f.").filter(([, , column]) => column?.texts)) {
+    const wanted = splitList(values);
     const keeps = axis.texts.map((text) => wanted.includes(text));
     parts.push({ key, text: `${axis.label}: ${wanted.join(", ")}`, keeps: (i) => keeps[axis.codes[i]] === true });
   }
-  for (const [key, number] of state.keys("r.").map((key) => [key, column(key)])) {
-    const [low, high] = state.get(key).split("..").map(Number);
+  for (const [key, range, number] of asked("r.")) {
+    const [low, high] = range.split("..").map(Number);
     if (!number || !Number.isFinite(low) || !Number.isFinite(high)) continue;
     const keeps = (i) => number.value(i) !== null && number.value(i) >= low && number.value(i) <= high;
     parts.push({ key, text: `${number.heading}: ${readable(low)} to ${readable(high)}`, keeps });

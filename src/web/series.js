@@ -20,17 +20,14 @@ export const recolour = () => plots.forEach((plot) => plot.redraw(false));
 export function Plot({ options, data, chart = useRef() }) {
   const host = useRef();
   useEffect(() => {
-    // Of what was taken away the width is none, before the effect is.
     const element = host.current;
     const observer = new ResizeObserver(() => {
+      // Of what was taken away the width is none, before the effect is.
       const width = element.clientWidth;
       if (width <= 0) return;
-      if (chart.current) {
-        chart.current.setSize({ width, height: options.height });
-      } else {
-        chart.current = new uPlot({ ...options, width }, data, element);
-        plots.add(chart.current);
-      }
+      chart.current?.setSize({ width, height: options.height });
+      chart.current ??= new uPlot({ ...options, width }, data, element);
+      plots.add(chart.current);
     });
     observer.observe(element);
     return () => {

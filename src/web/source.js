@@ -15,12 +15,11 @@ export function embeddedSource() {
     async details({ model: { runs: { targets, provenance } } }, uid) {
       runs ??= parsed("runs");
       const { values, told, series, lanes } = runs;
-      if (!(uid in values)) return null;
       const named = (names, column) => Object.fromEntries(names.map((name, i) => [name, column[i]]));
-      return {
+      return uid in values ? {
         values: named(targets, values[uid]), told: named(provenance, told[uid]), series: series[uid] ?? {},
         lanes: lanes?.[uid] ?? null,
-      };
+      } : null;
     },
   };
 }
@@ -30,9 +29,9 @@ async function fetchJson(url) {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(LONGEST_ANSWER_MS) });
     if (response.ok) return await response.json();
-    const problem = (await response.text()).trim();
     const { status } = response;
-    throw Object.assign(new Error(problem || `the server answered with ${status}`), { status });
+    const problem = (await response.text()).trim() || `the server answered with ${status}`;
+    throw Object.assign(new Error(problem), { status });
   } catch (error) {
     if (error.name !== "TimeoutError") throw error;
     throw new Error(`the server gave no answer within ${LONGEST_ANSWER_MS / 1000} s`);
@@ -44,10 +43,11 @@ async function fetchJson(url) {
  * keeps. One that the server does not know, as another page may put into the address, takes the place of none.
  */
 class Asker {
+  kept = localStorage.getItem("key") ?? "";
+  key = state.get("key") || this.kept;
+
   constructor(api) {
     this.api = api;
-    this.kept = localStorage.getItem("key") ?? "";
-    this.key = state.get("key") || this.kept;
   }
 
   urlOf(...parts) {

@@ -26,9 +26,6 @@ export function chosenOf(report, chart, choice) {
   return options.includes(asked) ? asked : choice.chosen || (options[0] ?? "");
 }
 
-/** What "@name" and "@name.part" stand for; undefined where nothing is chosen. */
-const referenceOf = (column, part = "field") => column?.[part === "title" ? "heading" : part];
-
 const domainOf = ({ values }) => values.map((value) => value ?? "none");
 const shownOf = ({ field }) => `shown_${field}`;
 
@@ -46,32 +43,27 @@ export function legendsOf({ color, shape }, records) {
   }));
 }
 
-/** `node` with its references resolved; a channel whose field is not chosen is left out. */
-function resolved(node, chosen) {
-  if (typeof node === "string") {
-    const whole = /^@([a-z]+)(?:\.([a-z_]+))?$/.exec(node);
-    if (whole) return referenceOf(chosen[whole[1]], whole[2]);
-    return node.replace(/@([a-z]+)(?:\.([a-z_]+))?/g, (text, name, part) => referenceOf(chosen[name], part) ?? "_");
-  }
-  if (Array.isArray(node)) {
-    return node.map((item) => resolved(item, chosen)).filter((item) => item !== undefined);
-  }
-  if (node === null || typeof node !== "object") return node;
-  const result = {};
-  for (const [key, value] of Object.entries(node)) {
-    const item = resolved(value, chosen);
-    if (item === undefined && key === "field") return undefined;
-    if (item !== undefined || key === "title") result[key] = item ?? null;
-  }
-  const column = { "@color": chosen.color, "@shape": chosen.shape }[node.field];
-  return column?.texts ? withDomain(result, column) : result;
+const REFERENCE = /"@([a-z]+)(?:\.([a-z_]+))?"|@([a-z]+)\.([a-z_]+)/g;
+const NOTHING = "@";
+
+/** `spec` with its references resolved; a channel whose field is not chosen is left out. */
+function resolved(spec, chosen) {
+  const valueOf = (name, part = "field") => chosen[name]?.[part === "title" ? "heading" : part];
+  const text = JSON.stringify(spec).replace(REFERENCE, (_, whole, part, name, partOfIt) =>
+    whole ? JSON.stringify(valueOf(whole, part) ?? NOTHING) : valueOf(name, partOfIt) ?? "_");
+  return JSON.parse(text, (key, node) => {
+    if (node === NOTHING && key !== "field") return key === "title" ? null : undefined;
+    if (node?.field === NOTHING) return undefined;
+    const column = ["color", "shape"].includes(key) ? chosen[key] : null;
+    return column?.texts && node.field === column.field ? withDomain(node, column) : node;
+  });
 }
 
 /** Names below an axis are slanted where there is no room for all of them side by side, and left out only of many. */
 function names({ texts = [] } = {}, width) {
-  const isSlanted = sum(texts, ({ length }) => LETTER_WIDTH * length + 14) > width - AXIS_WIDTH;
-  if (!isSlanted) return { labelAngle: 0 };
-  return { labelAngle: -30, labelOverlap: texts.length * SLANTED_WIDTH > width - AXIS_WIDTH };
+  const room = width - AXIS_WIDTH;
+  const isSlanted = sum(texts, ({ length }) => LETTER_WIDTH * length + 14) > room;
+  return isSlanted ? { labelAngle: -30, labelOverlap: texts.length * SLANTED_WIDTH > room } : { labelAngle: 0 };
 }
 
 /** Legends stand side by side: in as many columns as there is room for. */

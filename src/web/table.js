@@ -1,5 +1,6 @@
 // The table of configurations: only the rows in sight are made, so that ten thousand are as quick as ten.
 
+import { sort } from "d3-array";
 import { csvFormatRows } from "d3-dsv";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { download, h, select } from "./dom.js";
@@ -10,37 +11,38 @@ const ROW_HEIGHT = 31;
 const EXTRA_ROWS = 12;
 const MOST_PRINTED = 1000;
 
-const collator = new Intl.Collator(undefined, { numeric: true });
-
 export function stateBadge(report, i) {
   const title = report.state[i] === "valid" ? null : report.reason(i);
   return h(`span.badge.${report.state[i]}`, { title },
     STATES[report.state[i]] + (report.starved.has(i) ? " (starved)" : ""));
 }
 
-/** Columns that stand in every table: {key, label, unit, number, value(i), cell(i)}; value(i) is what is sorted by. */
+/** Columns that stand in every table: by value(i) is sorted, cell(i) is shown, saved(i) or else value(i) saved. */
 function coordinatesOf(report) {
   const run = (i) => h("a", {
     href: state.link("run", { run: report.uid(i) }), "aria-label": `run of configuration ${i + 1}`,
   }, String(i + 1));
-  return [{ key: "#", label: "#", number: true, value: (i) => i, cell: run },
-    ...report.axes.map(({ field, label, numeric, value, codes, texts }) => ({
-      key: field, label, number: numeric, value: (i) => (numeric ? value(i) : codes[i]),
-      cell: (i) => texts[codes[i]] ?? "–",
-    })),
-    { key: "state", label: "state", value: (i) => report.state[i], cell: (i) => stateBadge(report, i) }];
+  const order = Object.keys(STATES);
+  const coordinate = ({ field, label, numeric, place, codes, texts }) => {
+    const cell = (i) => texts[codes[i]] ?? "–";
+    return { key: field, label, number: numeric, value: place, cell, saved: numeric ? place : cell };
+  };
+  return [{ key: "#", label: "#", number: true, value: (i) => i, cell: run, saved: (i) => i + 1 },
+    ...report.axes.map(coordinate), {
+      key: "state", label: "state", value: (i) => order.indexOf(report.state[i]), cell: (i) => stateBadge(report, i),
+      saved: (i) => report.state[i],
+    }];
 }
 
 /** A column of what has estimates, of which what was foretold has no samples. */
-function measured({ key, label, unit, value, estimate: estimateOf, hasSamples }) {
+function measured(column) {
   const cell = (i) => {
-    const estimate = estimateOf(i);
+    const estimate = column.estimate(i);
     if (!estimate) return "–";
-    const interval = estimate.low === null ? "" : `${spread(estimate)}, `;
-    const told = () => h("small", { title: basis(estimate) }, interval + sampleText(estimate));
-    return [readable(estimate.value), hasSamples && [" ", told()]];
+    const told = (estimate.low === null ? "" : `${spread(estimate)}, `) + sampleText(estimate);
+    return [readable(estimate.value), column.hasSamples && [" ", h("small", { title: basis(estimate) }, told)]];
   };
-  return { key, label, unit, number: true, value, cell };
+  return { ...column, number: true, cell };
 }
 
 /** What the columns beside the coordinates may be, by name: metrics, then tables of parts, then predictions. */
@@ -50,23 +52,11 @@ function groupsOf({ metrics, breakdowns, predictions }) {
   return new Map(groups.map(([id, title, columns]) => [id, { title, columns: columns.map(measured) }]));
 }
 
-/** What has no value stays last. */
-function sorted(rows, column, direction) {
-  if (!column) return rows;
-  const compare = (a, b) => (typeof a === "number" ? a - b : collator.compare(a, b));
-  const [known, unknown] = [[], []];
-  for (const i of rows) (column.value(i) === null ? unknown : known).push([column.value(i), i]);
-  known.sort(([a, i], [b, j]) => direction * compare(a, b) || i - j);
-  return [...known, ...unknown].map(([, i]) => i);
-}
-
 /** The rows and columns in sight, as they are shown but exact. */
 function save(columns, rows) {
-  const exact = ({ key, number, value, cell }, i) =>
-    key === "#" ? i + 1 : number || key === "state" ? value(i) : cell(i);
   download("configurations.csv", "text/csv", csvFormatRows([
     columns.map(({ label, unit }) => (unit ? `${label}, ${unit}` : label)),
-    ...rows.map((i) => columns.map((column) => exact(column, i)))]));
+    ...rows.map((i) => columns.map(({ value, saved = value }) => saved(i)))]));
 }
 
 function head(columns, key, direction) {
@@ -83,14 +73,14 @@ function head(columns, key, direction) {
 /** The place of an element's scroll and its height, as far as was told: to ask it lays out the page. */
 function useSight() {
   const scroller = useRef();
-  const [top, setTop] = useState(0);
-  const [height, setHeight] = useState(600);
+  const [[top, height], setSight] = useState([0, 600]);
   useEffect(() => {
-    const observer = new ResizeObserver(([{ contentRect }]) => contentRect.height > 0 && setHeight(contentRect.height));
+    const observer = new ResizeObserver(([{ contentRect: { height: now } }]) =>
+      now > 0 && setSight(([at]) => [at, now]));
     observer.observe(scroller.current);
     return () => observer.disconnect();
   }, []);
-  return { top, height, attributes: { ref: scroller, onscroll: () => setTop(scroller.current.scrollTop) } };
+  return [top, height, { ref: scroller, onscroll: ({ target }) => setSight([target.scrollTop, height]) }];
 }
 
 export function Table({ page: { report, isPrinted }, rows, fallback = "metrics", caption = "Configurations" }) {
@@ -101,10 +91,12 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
   const columns = [...coordinates, ...groups.get(group).columns];
   const [, minus, key] = /^(-?)(.*)$/.exec(state.get("sort"));
   const direction = minus ? -1 : 1;
-  const all = useMemo(() => sorted(rows, columns.find((column) => column.key === key), direction),
+  const by = columns.find((column) => column.key === key);
+  // What has no value stays last.
+  const place = (i) => by.value(i) ?? NaN;
+  const all = useMemo(() => (by ? sort(rows, (i, j) => direction * (place(i) - place(j))) : rows),
     [report, rows, group, key, direction]);
-
-  const { top, height, attributes } = useSight();
+  const [top, height, attributes] = useSight();
   const made = isPrinted ? MOST_PRINTED : Math.ceil(height / ROW_HEIGHT) + 2 * EXTRA_ROWS;
   const first = isPrinted ? 0 : Math.max(0, Math.min(Math.floor(top / ROW_HEIGHT) - EXTRA_ROWS, all.length - made));
   const last = Math.min(all.length, first + made);

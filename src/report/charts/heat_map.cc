@@ -12,7 +12,9 @@ constexpr char kHeatMapSpec[] = R"json({
   "params": [{"name": "picked", "value": -1}],
   "transform": [
     {"joinaggregate": [{"op": "max", "field": "value", "as": "most"}], "groupby": ["group"]},
-    {"calculate": "datum.value / (datum.most || 1)", "as": "share"}
+    {"calculate": "datum.value / (datum.most || 1)", "as": "share"},
+    {"calculate": "{out_of_memory: 'OOM', invalid: 'rule', failed: 'failed', missing: '–'}[datum.state] || datum.text",
+     "as": "text"}
   ],
   "facet": {"field": "panel", "type": "nominal", "title": null, "sort": {"field": "panel_order"}},
   "spec": {

@@ -1,6 +1,6 @@
 // Two sides: runs, hosts, commits, stores or any other coordinate. Only what differs, and how sure.
 
-import { range } from "d3-array";
+import { min, range } from "d3-array";
 import { charts } from "../chart.js";
 import { placeOn } from "../datasets.js";
 import { grid, h, nearby, select, strengthBadge } from "../dom.js";
@@ -10,31 +10,29 @@ import { state } from "../state.js";
 import { useDetails } from "./details.js";
 
 const MOST_PAIRS = 30;
+const NO_SIDES = { a: "", b: "" };
 
 /** Pairs of valid configurations that differ in `axis` alone, in what always changes with it, and in nothing else. */
 function matchedPairs(report, rows, axis, a, b) {
-  const [from, to] = [axis.texts.indexOf(a), axis.texts.indexOf(b)];
-  const measured = range(report.count);
-  const codesAt = (code, other) => new Set(measured.filter((i) => axis.codes[i] === code).map((i) => other.codes[i]));
+  const sides = [a, b].map((text) => axis.texts.indexOf(text));
+  const measured = Map.groupBy(range(report.count), (i) => axis.codes[i]);
   const others = report.axes.filter((other) => other !== axis);
-  const together = others.filter((other) => {
-    const [x, y] = [codesAt(from, other), codesAt(to, other)];
+  const together = others.filter(({ codes }) => {
+    const [x, y] = sides.map((code) => new Set(measured.get(code)?.map((i) => codes[i])));
     return x.size === 1 && y.size === 1 && x.isDisjointFrom(y);
   });
   const rest = others.filter((other) => !together.includes(other));
   const place = placeOn(rest);
-  const valid = rows.filter((i) => report.state[i] === "valid");
-  const firsts = Map.groupBy(valid.filter((i) => axis.codes[i] === from), place);
-  const seconds = valid.filter((i) => axis.codes[i] === to);
-  const pairs = seconds.flatMap((i) => (firsts.get(place(i)) ?? []).map((first) => [first, i]));
+  const [firsts, seconds] = sides.map((code) =>
+    rows.filter((i) => report.state[i] === "valid" && axis.codes[i] === code));
+  const beside = Map.groupBy(firsts, place);
+  const pairs = seconds.flatMap((i) => (beside.get(place(i)) ?? []).map((first) => [first, i]));
   return { pairs, together, rest, placeOf: placeOn(rest.filter(({ condition }) => !condition)) };
 }
 
 /** The estimates of a metric of those pairs that have both: {i, both}, i the second. */
-function estimatesOf(metric, pairs) {
-  return pairs.map(([a, b]) => ({ i: b, both: [metric.estimate(a), metric.estimate(b)] }))
-    .filter(({ both }) => both.every((estimate) => estimate?.value > 0));
-}
+const estimatesOf = (metric, pairs) => pairs.map((pair) => ({ i: pair[1], both: pair.map(metric.estimate) }))
+  .filter(({ both }) => both.every((estimate) => estimate?.value > 0));
 
 const SURE = { title: "how sure", words: true };
 const EFFECT_HEADS = ["target", "second by first", "95 % interval", "pairs", SURE, "among all"];
@@ -58,45 +56,42 @@ function effectRow({ metric, ratio: value, low, high, adjusted, strength, pairs 
 function warnings(report, pairs, places = pairs.length) {
   const many = (of) => new Set(pairs.map(([, second]) => of[second])).size;
   const conditions = many(report.group);
-  const names = report.axes.filter(({ condition, codes }) => condition && many(codes) > 1).map(({ label }) => label);
-  const fewest = Math.min(...pairs.flat().map((i) => report.model.configurations.runs[i]));
-  const starved = pairs.flat().filter((i) => report.starved.has(i)).length;
-  const areFew = (n) => n < FEWEST_FOR_INTERVAL;
+  const names = report.conditions.filter(({ codes }) => many(codes) > 1).map(({ label }) => label).join(", ");
+  const sides = pairs.flat();
+  const fewest = min(sides, (i) => report.model.configurations.runs[i]);
+  const starved = sides.filter((i) => report.starved.has(i)).length;
   const list = [
-    areFew(fewest) && `Repeats are few: a side has ${count(fewest, "run")}. How much a further one would differ is `
-      + `${fewest < 2 ? "not known" : "hardly known"}; assay explore --repeats 3 measures it.`,
-    areFew(places) && `${count(places, "matched pair")}: nothing shows that it is so elsewhere.`,
-    conditions > 1 && `Of ${conditions} conditions together (${names.join(", ")}): pairs that differ in these alone `
-      + "count as one. Filter to see one.",
+    fewest < FEWEST_FOR_INTERVAL && `Repeats are few: a side has ${count(fewest, "run")}. How much a further one would `
+      + `differ is ${fewest < 2 ? "not known" : "hardly known"}; assay explore --repeats 3 measures it.`,
+    places < FEWEST_FOR_INTERVAL && `${count(places, "matched pair")}: nothing shows that it is so elsewhere.`,
+    conditions > 1 && `Of ${conditions} conditions together (${names}): pairs that differ in these alone count as one. `
+      + "Filter to see one.",
     starved > 0 && `${starved} of the configurations waited for processors.`,
   ].filter(Boolean);
   return list.length > 0 && h("ul.warnings", {}, list.map((text) => h("li", {}, text)));
 }
 
 /** For the chart "ratios": each pair, judged among the pairs, and `effect`, what they say together. */
-function ratioData(report, { pairs, rest }, effect) {
-  const known = estimatesOf(effect.metric, pairs);
+function ratioData(report, { pairs, rest }, { metric, ...effect }) {
+  const known = estimatesOf(metric, pairs);
   const others = report.axes.filter((axis) => !rest.includes(axis));
   const { label, common } = report.labelsAmong(known.map(({ i }) => i), others);
   const shown = judge(known.map(({ i, both }) => ({ i, label: label(i), ...compare([[both]]) }))).slice(0, MOST_PAIRS);
-  const { metric, ...all } = effect;
-  if (known.length > 1) shown.push({ ...all, i: -1, label: `all ${all.pairs}`, all: true });
-  return {
-    records: shown.map((record, row) => ({ ...record, row })),
-    note: joined([known.length > MOST_PAIRS && `${MOST_PAIRS} of ${known.length} pairs; the last row is of all`,
-      common && `all of them: ${common}`]),
-  };
+  if (known.length > 1) shown.push({ ...effect, i: -1, label: `all ${effect.pairs}`, all: true });
+  const few = known.length > MOST_PAIRS && `${MOST_PAIRS} of ${known.length} pairs; the last row is of all`;
+  return { records: shown.map((record, row) => ({ ...record, row })), note: joined([few, common]) };
 }
 
-const textOf = (value) => (value === null || value === undefined ? "–" : exact(value));
+const textOf = (value) => exact(value ?? "–");
 
 /** Those of `names` whose values differ. */
 function differences(title, names, first, second, units = {}) {
   const differing = names.filter((name) => (first[name] ?? null) !== (second[name] ?? null));
   const rows = differing.map((name) => {
-    const [a, b] = [first[name], second[name]];
-    const areNumbers = typeof a === "number" && typeof b === "number" && a !== 0;
-    return [units[name] ? `${name}, ${units[name]}` : name, textOf(a), textOf(b), areNumbers ? ratio(b / a) : ""];
+    const sides = [first[name], second[name]];
+    const areNumbers = sides.every(Number.isFinite) && sides[0] !== 0;
+    const unit = units[name] ? `, ${units[name]}` : "";
+    return [name + unit, ...sides.map(textOf), areNumbers && ratio(sides[1] / sides[0])];
   });
   return rows.length > 0
     && h("div", {}, h("h2", {}, title), grid(title, ["name", "first", "second", "second by first"], rows));
@@ -120,45 +115,42 @@ function TwoRuns({ page, a, b }) {
 }
 
 /** What is compared, as the address says it, or what a reader would look for first. */
-function chosen({ report, axes }) {
+function chosen(report, axes) {
   const asked = state.get("by");
   const fallback = axes.find(({ condition }) => condition) ?? axes.find(({ role }) => role === "series") ?? axes[0];
   const by = asked === "run" || report.columns.get(asked)?.texts ? asked : fallback?.field ?? "run";
   const axis = report.columns.get(by);
   const options = axis ? axis.texts.map((text) => [text, text]) : report.runOptions();
   const values = options.map(([value]) => value);
-  const [a, b] = ["a", "b"].map((key) => values.find((value) => value === state.get(key)));
-  const first = a ?? values.find((value) => value === String(axis?.baseline)) ?? values[0];
+  const [first, second] = ["a", "b"].map((key) => values.find((value) => value === state.get(key)));
+  const a = first ?? values.find((value) => value === String(axis?.baseline)) ?? values[0];
   const metric = report.metrics.find(({ field }) => field === state.get("of")) ?? report.metrics[0];
-  return { by, axis, options, a: first, b: b ?? values.find((value) => value !== first), metric };
+  return { by, axis, options, a, b: second ?? values.find((value) => value !== a), metric };
 }
 
 function controls(report, axes, { by, options, a, b, metric }) {
-  const metrics = report.metrics.map(({ field, title }) => [field, title]);
+  const pick = (label, key, choices, value) =>
+    select(label, nearby(choices, value), value, (next) => state.set({ ...(key === "by" && NO_SIDES), [key]: next }));
   return h("div.tools", {},
-    select("compare", [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]], by,
-      (value) => state.set({ by: value, a: "", b: "" })),
-    select("first", nearby(options, a), a, (value) => state.set({ a: value })),
-    select("second", nearby(options, b), b, (value) => state.set({ b: value })),
-    by !== "run" && metrics.length > 1
-      && select("pair by pair", metrics, metric.field, (value) => state.set({ of: value })));
+    pick("compare", "by", [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]], by),
+    pick("first", "a", options, a), pick("second", "b", options, b), by !== "run" && report.metrics.length > 1
+      && pick("pair by pair", "of", report.metrics.map(({ field, title }) => [field, title]), metric.field));
 }
 
 /** All matched pairs of two values of an axis. */
 function matched(report, { pairs, together, placeOf }, effects) {
   if (pairs.length === 0) return h("p.empty", {}, "No two valid configurations differ in this alone.");
-  const others = `Never varied apart from it, so that this is said of them together: `
-    + `${together.map(({ label }) => label).join(", ")}.`;
+  const names = together.map(({ label }) => label).join(", ");
   const places = new Set(pairs.map(([, second]) => placeOf(second))).size;
   return [h("p.lead", {}, `${count(places, "matched pair")}: the second by the first, geometric mean.`),
-    together.length > 0 && h("p.note", {}, others),
+    names && h("p.note", {}, `Never varied apart from it, so that this is said of them together: ${names}.`),
     warnings(report, pairs, places), grid("By how much", EFFECT_HEADS, effects.map(effectRow))];
 }
 
 export function Compare({ page }) {
   const { report, selection } = page;
   const axes = report.axes.filter(({ values }) => values.length > 1);
-  const sides = chosen({ report, axes });
+  const sides = chosen(report, axes);
   const { by, axis, a, b, metric } = sides;
   const isPossible = a !== undefined && b !== undefined && a !== b;
   const found = isPossible && axis && matchedPairs(report, selection.rows, axis, a, b);

@@ -1,14 +1,13 @@
 // What was found, what trades one target against another, and what became of every point of the space.
 
 import { charts } from "../chart.js";
-import { Folded, h, strengthBadge } from "../dom.js";
+import { Folded, h, section, strengthBadge } from "../dom.js";
 import { probability, STATES } from "../format.js";
 import { state } from "../state.js";
 
 const FIRST_FINDINGS = 6;
 
-function findingItem(finding) {
-  const { headline, detail, strength, p, adjusted_p: adjusted, link } = finding;
+function findingItem({ headline, detail, strength, p, adjusted_p: adjusted, link }) {
   const { view, ...where } = link ?? {};
   return h("li", {}, strengthBadge(strength),
     h("div", {}, h("p.headline", {}, headline), detail && h("p.sub", {}, detail)),
@@ -18,13 +17,12 @@ function findingItem(finding) {
 
 function findings({ report, isPrinted }) {
   const { list, comparisons } = report.model.findings;
-  const items = list.map(findingItem);
   const none = report.count === 0 ? "Nothing has been measured yet." : "No value that this page knows how to compare.";
   const corrected = `${comparisons} comparisons were looked at; `
     + "what is called clear is so at 95 % among all of them (Holm).";
-  return h("section.findings", { "aria-label": "Findings" }, h("h2", {}, "Findings"),
-    comparisons > 1 && h("p.note", {}, corrected), items.length === 0 && h("p.empty", {}, none),
-    items.length > 0 && h(Folded, { items, most: FIRST_FINDINGS, isWhole: isPrinted }));
+  return section("Findings", "section.findings", comparisons > 1 && h("p.note", {}, corrected),
+    list.length > 0 ? h(Folded, { items: list.map(findingItem), most: FIRST_FINDINGS, isWhole: isPrinted })
+      : h("p.empty", {}, none));
 }
 
 /** How many points have which state, each a way to them. */

@@ -8,7 +8,6 @@ import { state } from "../state.js";
 import { Table } from "../table.js";
 
 const FIRST_PUBLISHED = 6;
-const MOST_GROUPS = 4;
 
 /** How far off forecasts are, `values` in percent. */
 function errorText(values) {
@@ -20,15 +19,9 @@ function errorText(values) {
 
 /** A line for each machine and commit of the first ones: together they say nothing. */
 function summary(report, { off }, rows) {
-  const known = rows.filter((i) => off.value(i) !== null);
-  const groups = [...Map.groupBy(known, (i) => report.group[i]).values()];
-  const conditions = report.axes.filter(({ condition }) => condition);
-  const lines = groups.slice(0, MOST_GROUPS).map((group) => {
-    const name = groups.length > 1 && `${report.labelOf(group[0], conditions)}: `;
-    return h("p.lead", {}, name, errorText(group.map(off.value)));
-  });
-  const few = `${MOST_GROUPS} of ${groups.length} conditions: filter to see others.`;
-  return [lines, groups.length > MOST_GROUPS && h("p.note", {}, few)];
+  const { groups, note } = report.groupsOf(rows.filter((i) => off.value(i) !== null));
+  return [groups.map(({ name, rows: some }) =>
+    h("p.lead", {}, groups.length > 1 && `${name}: `, errorText(some.map(off.value)))), h("p.note", {}, note)];
 }
 
 /** Tables of what others published. */

@@ -3,7 +3,7 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
-import { h, nearby, pairs, select } from "../dom.js";
+import { h, nearby, pairs, section, select } from "../dom.js";
 import { exact, joined, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
@@ -16,22 +16,20 @@ const MOST_SIBLINGS = 8;
 /** What the figures of these series are made of. */
 const figuresOf = (series, figures) => figures.flatMap(({ id, scale, text, ...figure }) => {
   const drawn = Object.values(series).filter((one) => one.figure === id);
-  if (drawn.length === 0) return [];
   const scaled = (value) => (value === null ? null : value / scale);
   const curves = drawn.map(({ label, x, y }) => ({ label, x, y: y.map(scaled) }));
   const isThinned = drawn.some(({ of, y }) => of > y.filter((value) => value !== null).length);
-  const missing = sum(drawn, (one) => one.missing);
+  const [missing, known] = ["missing", "of"].map((part) => sum(drawn, (one) => one[part]));
   const told = joined([text, isThinned && "thinned; extremes are kept",
-    missing > 0 && `${missing} of ${missing + sum(drawn, ({ of }) => of)} have no value`]);
-  return [{ ...figure, text: told, curves, data: aligned(curves) }];
+    missing > 0 && `${missing} of ${missing + known} have no value`]);
+  return drawn.length > 0 ? [{ ...figure, text: told, curves, data: aligned(curves) }] : [];
 });
 
 /** The charts of parts of one configuration alone. */
 function partCharts(page, i) {
   const { breakdowns, model: { charts } } = page.report;
-  const has = ({ data, breakdown }) => data === "parts"
-    && breakdowns.find(({ id }) => id === breakdown).columns.some(({ value }) => value(i) !== null);
-  return charts.filter(has).map((chart) =>
+  const tables = breakdowns.filter(({ columns }) => columns.some(({ value }) => value(i) !== null));
+  return charts.filter(({ breakdown }) => tables.some(({ id }) => id === breakdown)).map((chart) =>
     h(Chart, { key: chart.id, chart: { ...chart, id: `run_${chart.id}` }, page, rows: [i] }));
 }
 
@@ -42,28 +40,27 @@ function partsTables(report, i) {
     const estimates = known.map(({ estimate }) => estimate(i));
     const interval = (estimate) => (estimate.low === null ? "" : ` ${spread(estimate)}`);
     const row = ({ label, unit }, at) => [label, withUnit(estimates[at].value, unit) + interval(estimates[at])];
-    return known.length > 0 && h("section.card", { "aria-label": title }, h("h2", {}, title),
-      pairs(known.map(row), samples(estimates)));
+    return known.length > 0 && section(title, "section.card", pairs(known.map(row), samples(estimates)));
   });
 }
 
 function head(report, i, uid, at) {
-  const known = report.metrics.filter(({ value }) => value(i) !== null);
   const others = report.runsOf[i].map((run) => report.model.runs.uid[run]).filter((other) => other !== uid);
+  const link = (run, place) => [place > 0 && ", ", h("a", { href: state.link("run", { run }) }, run.slice(0, 8))];
   return h("section.card.head", { "aria-label": "The run" },
     h("h2", {}, report.nameOf(i), " ", stateBadge(report, i)),
     report.reason(i) && h("p.reason", {}, report.reason(i)),
-    h("p.note", {}, `measured ${moment(at)} UTC, ${uid}`, others.length > 0 && " · other runs: ",
-      others.slice(0, MOST_SIBLINGS).map((other, place) =>
-        [place > 0 && ", ", h("a", { href: state.link("run", { run: other }) }, other.slice(0, 8))])),
-    pairs(known.map(({ title, text }) => [title, text(i)]), "Of its configuration"));
+    h("p.note", {}, `measured ${moment(at)} UTC, ${uid}`,
+      others.length > 0 && [" · other runs: ", others.slice(0, MOST_SIBLINGS).map(link)]),
+    pairs(report.metrics.map(({ title, value, text }) => [title, value(i) !== null && text(i)]),
+      "Of its configuration"));
 }
 
 function values({ model: { runs: { units, shared } } }, details) {
   const exactly = ([name, value]) => [name, value === null ? "" : `${exact(value)} ${units[name] ?? ""}`.trim()];
   const told = Object.entries({ ...details.told, ...shared }).sort(([a], [b]) => (a < b ? -1 : 1));
-  const card = (title, rows) => h("section.card", { "aria-label": title }, h("h2", {}, title), pairs(rows));
-  return h("div.twin", {}, card("Values", Object.entries(details.values).map(exactly)), card("Provenance", told));
+  return h("div.twin", {}, section("Values", "section.card", pairs(Object.entries(details.values).map(exactly))),
+    section("Provenance", "section.card", pairs(told)));
 }
 
 function Details({ page, uid, details }) {
@@ -82,13 +79,12 @@ function Details({ page, uid, details }) {
     h("div.twin", {}, partsTables(report, i)), details && values(report, details));
 }
 
-/** The run that the address names, by itself or as what is picked. */
-const named = (report) => [state.get("run"), state.get("pick")].find((uid) => report.configurationOf(uid) >= 0);
-
-const best = (report) => {
+/** The run that the address names, by itself or as what is picked, else the best. */
+function wanted(report) {
+  const named = [state.get("run"), state.get("pick")].find((uid) => report.configurationOf(uid) >= 0);
   const found = report.model.findings.list.find(({ configurations }) => configurations.length);
-  return report.count > 0 ? report.uid(found?.configurations[0] ?? 0) : undefined;
-};
+  return named ?? (report.count > 0 ? report.uid(found?.configurations[0] ?? 0) : "");
+}
 
 /**
  * Where the address names no run of what it shows, it names what is picked, or the best: another may be that while it
@@ -96,12 +92,12 @@ const best = (report) => {
  */
 export function nameRun(report) {
   const isAsked = state.get("subject", report.subject) === report.subject;
-  if (isAsked && !state.get("run")) state.set({ run: named(report) ?? best(report) ?? "" });
+  if (isAsked && !state.get("run")) state.set({ run: wanted(report) });
 }
 
 export function Run({ page }) {
   const options = page.report.runOptions();
-  const uid = named(page.report) ?? best(page.report);
+  const uid = wanted(page.report);
   const { uids: [shown], details: [details] } = useDetails(page, uid ? [uid] : []);
   if (!uid) return h("div.view", {}, h("p.empty", {}, "Nothing has been measured yet."));
   return h("div.view", {}, h("div.tools", {}, select("run", nearby(options, uid), uid, (run) => state.set({ run }))),
