@@ -6,6 +6,7 @@ import sys
 
 import playwright.sync_api
 import pytest
+from page_server import Served, fill
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
@@ -62,6 +63,21 @@ def samples(tmp_path_factory):
 
 def model_of(samples, name):
     return json.loads((samples / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def rows_of(samples, name):
+    """The measurements of a sample, as they are kept."""
+    return [json.loads(line) for line in (samples / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def report_of(rows, folder):
+    """The page of measurements of one experiment, and beside it the model as JSON."""
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    fill(folder / "rows.db", folder / "rows.jsonl")
+    for form in ["json", "html"]:
+        asked = ["--experiment", rows[0]["experiment"], "--store", folder / "rows.db", "-o", folder / f"page.{form}"]
+        subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    return folder / "page.html"
 
 
 @pytest.fixture
@@ -142,6 +158,11 @@ class Reader:
         return [[rule["id"], [node["html"][:200] for node in rule["nodes"][:3]]] for rule in found]
 
 
+def forgive(reader, *words):
+    """What a browser has to say of a server that has gone, or cannot answer."""
+    reader.messages[:] = [text for text in reader.messages if not any(word in text for word in words)]
+
+
 @pytest.fixture
 def read(browser, request):
     """Opens pages; whatever a browser had to complain about fails the test."""
@@ -173,3 +194,20 @@ def page_of(read, samples):
         return read((samples / f"{name}.html").as_uri() + (f"#{address}" if address else ""), **options)
 
     return opened
+
+
+@pytest.fixture
+def serve(samples, tmp_path):
+    """Serves samples by name, each from a store of its own."""
+    running = []
+
+    def start(name, *arguments):
+        store = tmp_path / f"{name}.db"
+        fill(store, samples / f"{name}.jsonl")
+        running.append(Served(store, *arguments))
+        return running[-1]
+
+    yield start
+    for served in running:
+        if served.process.poll() is None:
+            served.stop()

@@ -3,12 +3,10 @@
 import json
 import math
 import statistics
-import subprocess
 
 import pytest
 import scipy.stats
-from conftest import model_of
-from page_server import BIN_DIR, fill
+from conftest import model_of, report_of, rows_of
 
 
 def test_a_comparison_is_that_of_the_finding(page_of, samples):
@@ -130,22 +128,8 @@ def test_the_interval_of_a_speedup_has_the_error_of_its_base(page_of, samples):
         assert compared > 50
 
 
-def repeated_runs(samples):
-    return [json.loads(line) for line in (samples / "repeated.jsonl").read_text().splitlines()]
-
-
 def on_laptop(run):
     return run | {"uid": run["uid"][::-1], "provenance": run["provenance"] | {"host": "laptop"}}
-
-
-def report_of(runs, folder):
-    """Their page, and beside it the model as JSON."""
-    (folder / "rows.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
-    fill(folder / "runs.db", folder / "rows.jsonl")
-    for form in ["json", "html"]:
-        asked = ["--experiment", runs[0]["experiment"], "--store", folder / "runs.db", "-o", folder / f"page.{form}"]
-        subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
-    return folder / "page.html"
 
 
 def welch(first, second):
@@ -186,7 +170,7 @@ def pairs_in(model):
 @pytest.mark.parametrize("batches, pairs_at", [("1", [2]), ("1,4", [2, 1])])
 def test_fewer_than_three_places_are_judged_as_by_welch(samples, read, tmp_path, batches, pairs_at):
     """One place on two machines; two places, of which the second machine measured one alone."""
-    runs = [run for run in repeated_runs(samples) if run["experiment"].startswith("finetune_full")]
+    runs = [run for run in rows_of(samples, "repeated") if run["experiment"].startswith("finetune_full")]
     runs += [on_laptop(run) for run in runs if run["entity"]["batch_size"] == 1]
     for number, run in enumerate(runs):
         speed = run["properties"]["real_tokens_per_second"] * (1 + 0.06 * (number**2 % 7))
@@ -210,7 +194,7 @@ def test_fewer_than_three_places_are_judged_as_by_welch(samples, read, tmp_path,
 
 
 def test_each_machine_has_forecasts_as_wrong_as_its_own(samples, read, tmp_path):
-    runs = repeated_runs(samples)
+    runs = rows_of(samples, "repeated")
     page = report_of(runs + [on_laptop(run) for run in runs], tmp_path)
     lines = read(page.as_uri() + "#predicted").page.locator("p.lead").all_inner_texts()
     hosts, errors = zip(*(line.split(": ", 1) for line in lines))

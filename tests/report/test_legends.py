@@ -1,10 +1,7 @@
 """What the legends of the page's charts show."""
 
-import json
-import subprocess
-
 import pytest
-from page_server import BIN_DIR, fill
+from conftest import report_of, rows_of
 from playwright.sync_api import Locator
 from stores import entity_id
 
@@ -32,16 +29,13 @@ def test_a_legend_has_what_the_filter_leaves_in_the_same_drawing(page_of):
 
 
 def test_eleven_values_have_eleven_colours(samples, read, tmp_path):
-    runs = [json.loads((samples / "one.jsonl").read_text().splitlines()[0]) for _ in MODELS]
+    runs = [rows_of(samples, "one")[0] for _ in MODELS]
     for number, run in enumerate(runs):
         run["entity"]["model_name"] = MODELS[number]
         run |= {"entity_id": entity_id(run["entity"]), "uid": f"{number:032x}"}
-    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, runs)) + "\n")
-    fill(tmp_path / "runs.db", tmp_path / "runs.jsonl")
-    asked = ["--experiment", runs[0]["experiment"], "--store", tmp_path / "runs.db", "-o", tmp_path / "page.html"]
-    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
+    page = report_of(runs, tmp_path)
     for dark in [False, True]:
-        reader = read((tmp_path / "page.html").as_uri() + "#explore", dark=dark)
+        reader = read(page.as_uri() + "#explore", dark=dark)
         symbols = reader.page.locator("#scatter .role-legend-symbol path")
         assert len(set(symbols.evaluate_all("(all) => all.map((one) => getComputedStyle(one).fill)"))) == len(MODELS)
 

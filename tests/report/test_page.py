@@ -1,17 +1,15 @@
-"""The report's page in Debian's Chromium: its views, what the address says of them, by mouse, by keyboard, on paper."""
+"""The report's page in Debian's Chromium: its views, what the address says of them, by mouse, on paper."""
 
 import csv
 import io
 import json
 import re
 import statistics
-import subprocess
 import urllib.parse
 
 import jsonschema
 import pytest
-from conftest import NODE_MODULES, model_of
-from page_server import BIN_DIR, fill
+from conftest import NODE_MODULES, model_of, report_of, rows_of
 from stores import entity_id
 
 VIEWS = ["overview", "explore", "scaling", "predicted", "compare", "run"]
@@ -197,7 +195,7 @@ def test_a_crowd_is_drawn_at_every_value_and_its_median_is_that_of_all(page_of, 
 
 
 def test_a_crowd_over_many_words_is_drawn_at_each_of_them_with_its_ends(samples, read, tmp_path):
-    row = json.loads((samples / "demo.jsonl").read_text().splitlines()[0]) | {"series": {}, "series_units": {}}
+    row = rows_of(samples, "demo")[0] | {"series": {}, "series_units": {}}
     words, each = [f"set {number:02}" for number in range(50)], 40
     rows = []
     for number, word in enumerate(words):
@@ -206,13 +204,7 @@ def test_a_crowd_over_many_words_is_drawn_at_each_of_them_with_its_ends(samples,
             named = {"uid": f"{each * number + batch:032x}", "entity_id": entity_id(entity)}
             speed = {"real_tokens_per_second": 1000.0 + batch}
             rows.append(row | named | {"entity": entity, "properties": row["properties"] | speed})
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    store = tmp_path / "words.db"
-    fill(store, tmp_path / "rows.jsonl")
-    page = tmp_path / "words.html"
-    asked = ["--experiment", row["experiment"], "--store", store, "-o", page]
-    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
-    reader = read(page.as_uri() + "#explore?spread.x=a_dataset_id&spread.y=m_throughput")
+    reader = read(report_of(rows, tmp_path).as_uri() + "#explore?spread.x=a_dataset_id&spread.y=m_throughput")
     with reader.page.expect_download() as download:
         reader.page.locator("#spread button.save").click()
     drawn = {}
@@ -238,14 +230,9 @@ COLUMNS_DRAWN = """(canvas) => {
 
 
 def test_no_line_goes_across_steps_without_a_loss(samples, read, tmp_path):
-    row = json.loads((samples / "demo.jsonl").read_text().splitlines()[0])
+    row, *_ = rows_of(samples, "demo")
     row["series"] = {"loss": [2] * 6 + [None] * 8 + [2] * 6}
-    (tmp_path / "row.jsonl").write_text(json.dumps(row) + "\n")
-    fill(tmp_path / "holes.db", tmp_path / "row.jsonl")
-    page = tmp_path / "holes.html"
-    asked = ["--experiment", row["experiment"], "--store", tmp_path / "holes.db", "-o", page]
-    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
-    reader = read(page.as_uri() + "#run")
+    reader = read(report_of([row], tmp_path).as_uri() + "#run")
     figure = reader.page.locator("figure.series").filter(has_text="8 of 20 have no value")
     assert "thinned" not in figure.inner_text()
     width, drawn = figure.locator("canvas").evaluate(COLUMNS_DRAWN)
@@ -593,31 +580,7 @@ def test_charts_are_saved_as_vega_lite(page_of, samples):
             assert error is None, (chart, error.json_path, error.message[:500])
 
 
-# By keyboard, in the dark, on paper, without script
-
-
-def test_everything_is_reached_by_keyboard(page_of):
-    reader = page_of("mixed")
-    page = reader.page
-    press = page.keyboard.press
-    page.get_by_role("link", name="Overview").focus()
-    press("Tab")
-    press("Enter")
-    reader.settle()
-    assert reader.address == "#explore"
-    page.get_by_role("group", name="method").get_by_role("checkbox").first.focus()
-    press("Space")
-    reader.settle()
-    assert reader.address == "#explore?f.a_method=full"
-    assert page.evaluate("document.activeElement.type") == "checkbox", "the cursor stays where it was"
-    page.get_by_role("button", name="throughput").focus()
-    press("Enter")
-    reader.settle()
-    assert "sort=m_throughput" in reader.address
-    page.get_by_role("link", name=re.compile("^run of configuration")).first.focus()
-    press("Enter")
-    reader.settle()
-    assert reader.address.startswith("#run?")
+# In the dark, on paper, without script
 
 
 def luminance(color):

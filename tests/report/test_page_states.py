@@ -1,10 +1,8 @@
 """What the page keeps and says between its states: after paper, of what has no value, once its store answers."""
 
-import json
-import subprocess
-
 import pytest
-from page_server import BIN_DIR, Served, fill
+from conftest import report_of, rows_of
+from page_server import Served, fill
 
 
 def test_what_was_unfolded_stays_so_after_paper(page_of):
@@ -27,14 +25,10 @@ def test_what_was_unfolded_stays_so_after_paper(page_of):
 
 
 def test_a_loss_that_is_no_number_at_any_step_is_said(samples, read, tmp_path):
-    run = json.loads((samples / "one.jsonl").read_text().splitlines()[0])
+    run, *_ = rows_of(samples, "one")
     steps = len(run["series"]["loss"])
     run["series"]["loss"] = [None] * steps
-    (tmp_path / "run.jsonl").write_text(json.dumps(run) + "\n")
-    fill(tmp_path / "run.db", tmp_path / "run.jsonl")
-    asked = ["--experiment", run["experiment"], "--store", tmp_path / "run.db", "-o", tmp_path / "page.html"]
-    subprocess.run([BIN_DIR / "assay", "report", *asked], check=True, capture_output=True)
-    loss = read((tmp_path / "page.html").as_uri() + "#run").page.get_by_role("figure", name="Loss")
+    loss = read(report_of([run], tmp_path).as_uri() + "#run").page.get_by_role("figure", name="Loss")
     assert f"{steps} of {steps} have no value" in loss.inner_text()
 
 
