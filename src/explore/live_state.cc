@@ -143,9 +143,10 @@ void LiveState::OnDone(const PointDone& done, double now) {
     ++timed_points_;
     timed_seconds_ += seconds;
   }
-  const std::string outcome(samplestore::ToString(measurement.outcome));
+  const std::string outcome(EndedEarly(measurement) ? samplestore::kEndedEarly
+                                                    : samplestore::ToString(measurement.outcome));
   done_ = done.done;
-  ++counts_[replayed ? "replayed" : EndedEarly(measurement) ? "ended_early" : outcome];
+  ++counts_[replayed ? "replayed" : outcome];
   recent_.push_front({.number = done.done,
                       .label = LabelOf(*done.point),
                       .outcome = outcome,

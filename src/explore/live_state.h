@@ -22,7 +22,8 @@ namespace assay::explore {
 ///     running: [{number, label, experiment, seconds, phase, step, steps, loss, rate, unit, seconds_left,
 ///                losses: [[step, loss]]}]    the first points of the space; of many at once a few losses each
 ///     more_running                   how many run beside them
-///     recent: [{number, label, outcome, replayed, reason, seconds, uid}]    the last few, the newest first
+///     recent: [{number, label, outcome, replayed, reason, seconds, uid}]    the last few, the newest first; the
+///                                    outcome of what a rule of the search ended is ended_early
 ///
 /// Not thread-safe.
 class LiveState {

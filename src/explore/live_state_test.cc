@@ -115,6 +115,18 @@ TEST_F(LiveStateTest, CountsWhatBecameOfPoints) {
   EXPECT_EQ(Now(3).at("running").size(), 1);
 }
 
+TEST_F(LiveStateTest, WhatARuleOfTheSearchEndedHasNotFailed) {
+  const experiment::BoundPoint point = space_.At(0);
+  PointResult result{
+      .source = Source::kMeasured, .measurement = testing::MeasurementOf(point, "uid", Outcome::kFailed), .cause = {}};
+  result.measurement.provenance[samplestore::kEndedEarly] = "median";
+  state_.OnDone({.index = 0, .done = 1, .total = 4, .point = &point, .result = &result}, 1);
+  const json state = Now(1);
+  EXPECT_EQ(state.at("ended_early"), 1);
+  EXPECT_EQ(state.at("failed"), 0);
+  EXPECT_EQ(state.at("recent").at(0).at("outcome"), "ended_early");
+}
+
 TEST_F(LiveStateTest, ALongRunKeepsAFewOfItsLossesFromFirstToLast) {
   Start(0, 0);
   for (int64_t step = 1; step <= 10'000; ++step) {

@@ -12,7 +12,7 @@ CellState StateOf(const Configuration& configuration) {
     case samplestore::Outcome::kValid:
       return CellState::kValid;
     case samplestore::Outcome::kFailed:
-      return CellState::kFailed;
+      return EndedEarly(*configuration.runs.back()) ? CellState::kEndedEarly : CellState::kFailed;
     case samplestore::Outcome::kInvalid:
       break;
   }
@@ -21,12 +21,12 @@ CellState StateOf(const Configuration& configuration) {
 }
 
 std::string_view ToString(CellState state) {
-  constexpr std::string_view kNames[] = {"valid", "invalid", "out_of_memory", "failed", "missing"};
+  constexpr std::string_view kNames[] = {"valid", "invalid", "out_of_memory", "ended_early", "failed", "missing"};
   return kNames[static_cast<int>(state)];
 }
 
 std::string_view LabelOf(CellState state) {
-  constexpr std::string_view kLabels[] = {"valid", "invalid", "out of memory", "failed", "not measured"};
+  constexpr std::string_view kLabels[] = {"valid", "invalid", "out of memory", "ended early", "failed", "not measured"};
   return kLabels[static_cast<int>(state)];
 }
 

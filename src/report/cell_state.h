@@ -11,12 +11,13 @@ enum class CellState {
   kValid,
   kInvalid,      ///< a rule, a gate or the model forbids it
   kOutOfMemory,  ///< invalid for its own use of memory
+  kEndedEarly,   ///< by a rule of the search, for what its first steps showed
   kFailed,
   kMissing,  ///< nobody measured it
 };
 
-inline constexpr CellState kCellStates[] = {CellState::kValid, CellState::kInvalid, CellState::kOutOfMemory,
-                                            CellState::kFailed, CellState::kMissing};
+inline constexpr CellState kCellStates[] = {CellState::kValid,      CellState::kInvalid, CellState::kOutOfMemory,
+                                            CellState::kEndedEarly, CellState::kFailed,  CellState::kMissing};
 
 /// Of a configuration without runs kMissing, of others by the run that decides.
 CellState StateOf(const Configuration& configuration);

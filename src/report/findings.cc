@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "measure/significance.h"
+#include "report/cell_state.h"
 #include "report/conditions.h"
 #include "report/effect.h"
 #include "report/estimate.h"
@@ -268,7 +269,7 @@ std::optional<Finding> Starved(const ResultSet& results) {
 }
 
 bool HasEndedEarly(const Configuration& configuration) {
-  return configuration.outcome == Outcome::kFailed && EndedEarly(*configuration.runs.back());
+  return StateOf(configuration) == CellState::kEndedEarly;
 }
 
 // "3 x out of memory ...; 1 x ..."

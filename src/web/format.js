@@ -43,7 +43,8 @@ export function duration(seconds) {
 export const moment = (at) => at.replace("T", " ").replace("Z", "");
 
 export const STATES = {
-  valid: "valid", invalid: "invalid", out_of_memory: "out of memory", failed: "failed", missing: "not measured",
+  valid: "valid", invalid: "invalid", out_of_memory: "out of memory", ended_early: "ended early", failed: "failed",
+  missing: "not measured",
 };
 
 /** What an interval rests on: "over 3 runs". */

@@ -2,7 +2,7 @@
 
 import { extent } from "d3-array";
 import { h } from "./dom.js";
-import { count, duration, joined, readable } from "./format.js";
+import { count, duration, joined, readable, STATES } from "./format.js";
 import { state } from "./state.js";
 
 const WIDTH = 150;
@@ -30,13 +30,14 @@ function runItem({ label, step, steps, loss, losses, rate, unit, phase, seconds,
 }
 
 function doneItem({ uid, label, outcome, replayed, seconds, reason }) {
-  return h("li", {}, h(`span.badge.${outcome}`, {}, replayed ? "replayed" : outcome), " ",
+  return h("li", {}, h(`span.badge.${outcome}`, {}, replayed ? "replayed" : STATES[outcome]), " ",
     uid ? h("a", { href: state.link("run", { run: uid }) }, label) : label,
     h("span.sub", {}, " ", joined([!replayed && seconds > 0 && duration(seconds), reason])));
 }
 
 function summary(silent, now) {
-  const counts = ["measured", "replayed", "invalid", "failed"].map((name) => now[name] > 0 && `${now[name]} ${name}`);
+  const counts = ["measured", "replayed", "invalid", "ended_early", "failed"].map((name) =>
+    now[name] > 0 && `${now[name]} ${STATES[name] ?? name}`);
   const left = silent ? null : now.seconds_left;
   const end = () => new Date(Date.now() + 1000 * left).toTimeString().slice(0, 5);
   return joined([`${now.done} of ${count(now.total, "point")}`, ...counts,

@@ -32,6 +32,22 @@ def test_a_loss_that_is_no_number_at_any_step_is_said(samples, read, tmp_path):
     assert f"{steps} of {steps} have no value" in loss.inner_text()
 
 
+def test_what_was_ended_early_has_not_failed(samples, read, tmp_path):
+    row, *others = rows_of(samples, "demo")
+    row |= {"outcome": "failed", "reason": "its loss was far behind at step 5", "properties": {}}
+    row["provenance"] |= {"ended_early": "median"}
+    reader = read(report_of([row, *others], tmp_path).as_uri())
+    points = reader.page.get_by_role("list", name="Points").inner_text()
+    assert "1 ended early" in points and "failed" not in points
+    reader.see_all()
+    assert reader.page.locator("#heat_map svg .mark-text.role-mark text").all_text_contents().count("early") == 1
+    reader.page.get_by_role("link", name="ended early").click()
+    reader.settle()
+    assert reader.address == "#explore?s=ended_early" and reader.rows() == 1
+    assert reader.page.locator("tbody .badge").all_inner_texts() == ["ended early"]
+    assert reader.axe() == []
+
+
 @pytest.fixture
 def nothing(samples, tmp_path):
     fill(tmp_path / "none.db", samples / "none.jsonl")

@@ -13,7 +13,7 @@ constexpr char kHeatMapSpec[] = R"json({
   "transform": [
     {"joinaggregate": [{"op": "max", "field": "value", "as": "most"}], "groupby": ["group"]},
     {"calculate": "datum.value / (datum.most || 1)", "as": "share"},
-    {"calculate": "{out_of_memory: 'OOM', invalid: 'rule', failed: 'failed', missing: '–'}[datum.state] || datum.text",
+    {"calculate": "{out_of_memory: 'OOM', invalid: 'rule', ended_early: 'early', failed: 'failed', missing: '–'}[datum.state] || datum.text",
      "as": "text"}
   ],
   "facet": {"field": "panel", "type": "nominal", "title": null, "sort": {"field": "panel_order"}},
@@ -29,6 +29,7 @@ constexpr char kHeatMapSpec[] = R"json({
               {"test": "datum.state === 'valid'", "value": "var(--c0)"},
               {"test": "datum.state === 'out_of_memory'", "value": "var(--oom-bg)"},
               {"test": "datum.state === 'invalid'", "value": "var(--warn-bg)"},
+              {"test": "datum.state === 'ended_early'", "value": "var(--mute-bg)"},
               {"test": "datum.state === 'failed'", "value": "var(--bad-bg)"}
             ],
             "value": "transparent"
@@ -105,7 +106,8 @@ std::optional<Chart> BuildHeatMap(const ReportContent& content) {
                .title = "The space",
                .text =
                    "A cell for each point. OOM: memory was not enough; rule: a rule, a gate or the model forbids it; "
-                   "failed: something else, to be tried again; dashed: not measured.",
+                   "early: its first steps were far behind those of others; failed: something else, to be tried again; "
+                   "dashed: not measured.",
                .data = ChartData::kCells,
                .choices = {{"value", "value", "metrics", value},
                            {"row", "rows", "axes", rows == nullptr ? "" : FieldOf(*rows), true},

@@ -105,22 +105,27 @@ TEST(ReportModelTest, WithoutTheSeriesOfRunsEverythingElseIsTheSame) {
   EXPECT_EQ(condensed, whole);
 }
 
-TEST(ReportModelTest, AllFivesStatesOfAPointAreToldApart) {
-  const std::vector<Measurement> measurements = {
+TEST(ReportModelTest, AllStatesOfAPointAreToldApart) {
+  std::vector<Measurement> measurements = {
       MakeValid({.batch_size = 1}), MakeInvalid({.batch_size = 2}, "a rule forbids it"),
-      MakeInvalid({.batch_size = 4}, "out of memory"), MakeFailed({.batch_size = 8}, "killed")};
+      MakeInvalid({.batch_size = 4}, "out of memory"), MakeFailed({.batch_size = 8}, "killed"),
+      MakeFailed({.batch_size = 12}, "behind at step 5")};
+  measurements.back().provenance[samplestore::kEndedEarly] = "median";
   const UnmeasuredPoint missing[] = {{measurements[0].experiment, measurements[0].parameterized_id, [&] {
                                         space::Entity entity = measurements[0].entity;
                                         entity["batch_size"] = int64_t{16};
                                         return entity;
                                       }()}};
-  const json model = ModelOf(measurements, missing, 5);
-  EXPECT_EQ(model.at("configurations").at("state"), json({"valid", "invalid", "out_of_memory", "failed"}));
+  const json model = ModelOf(measurements, missing, 6);
+  EXPECT_EQ(model.at("configurations").at("state"),
+            json({"valid", "invalid", "out_of_memory", "failed", "ended_early"}));
+  EXPECT_EQ(model.at("counts").at("ended_early"), 1);
+  EXPECT_EQ(model.at("counts").at("failed"), 1);
   EXPECT_EQ(model.at("counts").at("missing"), 1);
   EXPECT_EQ(model.at("axes").size(), 1u) << model.at("axes");
-  EXPECT_EQ(model.at("axes")[0].at("values"), json({1, 2, 4, 8, 16}));
-  EXPECT_EQ(model.at("configurations").at("axes").at("batch_size"), json({0, 1, 2, 3}));
-  EXPECT_EQ(model.at("unmeasured").at("axes").at("batch_size"), json({4}));
+  EXPECT_EQ(model.at("axes")[0].at("values"), json({1, 2, 4, 8, 12, 16}));
+  EXPECT_EQ(model.at("configurations").at("axes").at("batch_size"), json({0, 1, 2, 3, 4}));
+  EXPECT_EQ(model.at("unmeasured").at("axes").at("batch_size"), json({5}));
 }
 
 TEST(ReportModelTest, AMachineIsAnAxisAndAGroupOfItsOwn) {
