@@ -1,7 +1,7 @@
 // The filter that all views share: facets with counts, a search, and what is in force as chips.
 
 import { Folded, h } from "./dom.js";
-import { share, STATES } from "./format.js";
+import { readable, share, STATES } from "./format.js";
 import { joinList, splitList } from "./selection.js";
 import { state } from "./state.js";
 
@@ -19,8 +19,19 @@ function facet(title, key, entries) {
   return h("fieldset", {}, h("legend", {}, title), h(Folded, { items, most: MOST_VALUES }));
 }
 
+/** The ends of what is kept of a metric; one that is left out is that of all its values. */
+function span({ field, heading, ends }) {
+  const asked = state.get(`r.${field}`).split("..");
+  const given = (value, at) => ends.map((end, other) => (other === at ? value : asked[other]) || end).join("..");
+  return h("fieldset", {}, h("legend", {}, heading), h("div.ends", {}, ["from", "to"].map((name, at) => h("input", {
+    type: "number", step: "any", "aria-label": `${heading}, ${name}`, placeholder: readable(ends[at]),
+    value: asked[at] ?? "", onchange: ({ target }) => state.set({ [`r.${field}`]: given(target.value, at) }),
+  }))));
+}
+
 export function facets(report, { counts }) {
   const there = Object.keys(STATES).filter((name) => report.states.has(name));
+  const spans = report.metrics.filter(({ ends: [low, high] }) => low < high).map(span);
   return h("aside.facets", { "aria-label": "Filter" },
     h("label.search", {}, h("span", {}, "search"), h("input", {
       type: "search", placeholder: "lora 256", value: state.get("q"),
@@ -28,7 +39,8 @@ export function facets(report, { counts }) {
     })),
     there.length > 1 && facet("state", "s", there.map((name) => [name, STATES[name], counts.s[name]])),
     report.axes.map(({ label, field, texts }) =>
-      facet(label, `f.${field}`, texts.map((text, code) => [text, text, counts[`f.${field}`][code]]))));
+      facet(label, `f.${field}`, texts.map((text, code) => [text, text, counts[`f.${field}`][code]]))),
+    spans.length > 0 && h("details", {}, h("summary", {}, "ranges"), spans));
 }
 
 /** What of the filter is in force, each with a way out. */

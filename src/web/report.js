@@ -1,6 +1,6 @@
 // The report's model (share/report/model.schema.json) as columns, and the records that charts read of them.
 
-import { range } from "d3-array";
+import { extent, range } from "d3-array";
 import { estimateText, fewNote, joined, moment, STATES } from "./format.js";
 
 const MOST_GROUPS = 4;
@@ -117,7 +117,7 @@ function measured(told, columns) {
   };
   return {
     heading: unit ? `${title}, ${unit}` : title, ...told, known, estimate, hasSamples: "n" in columns,
-    value, place: value, text: (i) => estimateText(estimate(i), unit),
+    value, place: value, ends: extent(columns.value), text: (i) => estimateText(estimate(i), unit),
   };
 }
 

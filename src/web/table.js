@@ -103,10 +103,12 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
   const picked = report.configurationOf(state.get("pick"));
   const space = (count) => count > 0 && !isPrinted
     && h("tr.space", { "aria-hidden": "true" }, h("td", { colspan: columns.length, height: count * ROW_HEIGHT }));
+  // The click of the button is that of its row.
+  const pick = (i) => h("button.pick", { "aria-label": `pick configuration ${i + 1}`, "aria-pressed": i === picked });
   const row = (i, at) => h(i === picked ? "tr.picked" : "tr", {
     key: report.uid(i), "aria-rowindex": first + at + 2,
     onclick: ({ target }) => target.closest("a") || state.pick(report.uid(i)),
-  }, columns.map((column) => h(column.number ? "td.n" : "td", {}, column.cell(i))));
+  }, columns.map((column, place) => h(column.number ? "td.n" : "td", {}, place === 0 && pick(i), column.cell(i))));
 
   return h("section.table", { "aria-label": caption },
     h("div.tools", {}, h("p.note", { role: "status" }, share(rows.length, report.count)),

@@ -2,6 +2,8 @@
 
 import re
 
+from conftest import model_of
+
 
 def test_everything_is_reached_by_keyboard(page_of):
     reader = page_of("mixed")
@@ -25,3 +27,43 @@ def test_everything_is_reached_by_keyboard(page_of):
     press("Enter")
     reader.settle()
     assert reader.address.startswith("#run?")
+
+
+def test_a_row_is_picked_by_keyboard(page_of):
+    reader = page_of("vit", "explore")
+    pick = reader.page.get_by_role("button", name="pick configuration 4", exact=True)
+    pick.focus()
+    reader.page.keyboard.press("Space")
+    reader.settle()
+    assert re.search(r"pick=[0-9a-f]{32}", reader.address) and pick.get_attribute("aria-pressed") == "true"
+    assert reader.page.locator("tr.picked a").inner_text() == "4"
+    assert pick.evaluate("(e) => e === document.activeElement"), "the cursor stays where it was"
+    reader.page.keyboard.press("Enter")
+    reader.settle()
+    assert "pick=" not in reader.address and reader.count("tr.picked") == 0
+
+
+def test_a_range_is_kept_by_keyboard(page_of, samples):
+    estimates = model_of(samples, "vit")["configurations"]["estimates"]["throughput"]["value"]
+    known = [value for value in estimates if value is not None]
+    reader = page_of("vit", "explore")
+    press = reader.page.keyboard.press
+    reader.page.locator(".facets summary", has_text="ranges").focus()
+    press("Enter")
+    press("Tab")
+    reader.page.keyboard.type("45")
+    press("Tab")
+    reader.settle()
+    assert reader.rows() == sum(value >= 45 for value in known)
+    assert reader.page.evaluate("document.activeElement.ariaLabel").endswith(", to"), "the cursor goes on"
+    reader.page.keyboard.type("90")
+    press("Enter")
+    reader.settle()
+    assert reader.address.startswith("#explore?r.m_throughput=45..90")
+    assert reader.rows() == sum(45 <= value <= 90 for value in known) < len(known)
+    assert reader.axe() == []
+    press("Backspace")
+    press("Backspace")
+    press("Enter")
+    reader.settle()
+    assert reader.rows() == sum(value >= 45 for value in known)
