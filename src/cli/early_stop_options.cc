@@ -52,8 +52,10 @@ void AddEarlyStopOptions(CLI::App& app, EarlyStopVerbOptions& options) {
                      "more whole runs at the same step), halving (not among the best quarter at the first step that "
                      "counts, at four times as many, and so on)")
           ->check(CLI::IsMember({"median", "halving"}));
-  app.add_option("--end-early-by", options.shown,
-                 "Their progress: loss of each step, or rate, tokens or images a second so far [by --metric]")
+  app.add_option(
+         "--end-early-by", options.shown,
+         "Their progress: loss of each step, or rate, tokens or images a second so far without the first step [by "
+         "--metric]")
       ->check(CLI::IsMember({"loss", "rate"}))
       ->needs(rule);
   app.add_option("--end-early-from", options.from_step, "The first step at which a run may end so")

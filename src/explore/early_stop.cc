@@ -30,8 +30,8 @@ const std::vector<double>& SeriesOf(const samplestore::Measurement& measurement,
 }  // namespace
 
 std::string Describe(const EarlyStopOptions& options) {
-  return fmt::format("{} of the {} from step {}", ToString(options.rule.kind), NameOf(options.shown),
-                     options.rule.first_step);
+  return fmt::format("{} of the {}{} from step {}", ToString(options.rule.kind), NameOf(options.shown),
+                     options.shown == Shown::kRate ? " without the first step" : "", options.rule.first_step);
 }
 
 void AddStepSeries(const job::RunRecord& record, std::map<std::string, std::vector<double>>& series) {
@@ -43,9 +43,10 @@ void AddStepSeries(const job::RunRecord& record, std::map<std::string, std::vect
 }
 
 void EarlyStop::Take(Running& run, int64_t step, double loss, double amount, double seconds) const {
+  const bool warms_up = run.last_step == 0;
   run.last_step = step;
-  run.seconds += seconds;
-  run.amount += amount;
+  run.seconds += warms_up ? 0 : seconds;
+  run.amount += warms_up ? 0 : amount;
   // Series of images do not say how many a step had.
   const double rate = run.amount > 0 ? run.amount / run.seconds : std::nan("");
   const double value = options_.shown == Shown::kLoss ? loss : -rate;

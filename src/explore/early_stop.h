@@ -19,7 +19,7 @@ namespace assay::explore {
 /// What a run shows while it goes on.
 enum class Shown {
   kLoss,  ///< of each step
-  kRate,  ///< tokens, or images, a second over all steps so far
+  kRate,  ///< tokens, or images, a second over all steps so far but the first, in which a worker warms up
 };
 
 struct EarlyStopOptions {
@@ -27,13 +27,13 @@ struct EarlyStopOptions {
   Shown shown = Shown::kRate;
 };
 
-/// The options in words, which measurements that ended early keep: "median of the rate from step 5".
+/// The options in words, which measurements that ended early keep: "median of the loss from step 5".
 std::string Describe(const EarlyStopOptions& options);
 
 /// Adds what the steps of a run showed, under the names that a run which was measured whole has it by.
 void AddStepSeries(const job::RunRecord& record, std::map<std::string, std::vector<double>>& series);
 
-/// Follows the runs of an operation. From any thread.
+/// Follows the runs that an operation makes of one experiment. From any thread.
 class EarlyStop {
  public:
   explicit EarlyStop(EarlyStopOptions options) : options_(options) {}
@@ -47,9 +47,9 @@ class EarlyStop {
  private:
   struct Running {
     int64_t last_step = 0;
-    double seconds = 0;
-    double amount = 0;  ///< tokens or images
-    OtherRun seen;      ///< as the runs of other points see it
+    double seconds = 0;  ///< of all steps but the first
+    double amount = 0;   ///< tokens or images of those
+    OtherRun seen;       ///< as the runs of other points see it
   };
 
   void Take(Running& run, int64_t step, double loss, double amount, double seconds) const;

@@ -122,11 +122,33 @@ TEST_F(EarlyStopTest, TheRateIsOfAllStepsSoFar) {
   EXPECT_THAT(failed[0].reason, HasSubstr("behind at step 3, with a rate of 20"));
 }
 
+// In it a worker warms up and compiles.
+TEST(EarlyStop, TheRateLeavesTheFirstStepOut) {
+  EarlyStop early_stop({.rule = {.first_step = 3, .startup = 2}, .shown = Shown::kRate});
+  const auto run_of = [&](int64_t index, double first, double others) {
+    std::string ended;
+    for (int64_t step = 1; step <= 4 && ended.empty(); ++step) {
+      ended = early_stop.OnStep(index, {.step = step, .seconds = step == 1 ? first : others, .real_tokens = 10});
+    }
+    return ended;
+  };
+  PointResult whole;
+  whole.measurement.outcome = Outcome::kValid;
+  EXPECT_EQ(run_of(0, 1, 1), "");
+  early_stop.OnDone(0, whole);
+  whole.source = Source::kReplayed;
+  whole.measurement.series = {{"loss", {1, 1, 1}}, {"step_seconds", {100, 1, 1}}, {"step_real_tokens", {10, 10, 10}}};
+  early_stop.OnDone(1, whole);
+  EXPECT_EQ(run_of(2, 100, 1), "") << "as fast as the others";
+  EXPECT_THAT(run_of(3, 1, 2), HasSubstr("behind at step 3, with a rate of 5"));
+}
+
 // As those of images.
 TEST(EarlyStop, ReplaysThatDoNotTellTheirRateDoNotCount) {
-  EarlyStop early_stop({.rule = {.first_step = 1, .startup = 2}, .shown = Shown::kRate});
+  EarlyStop early_stop({.rule = {.first_step = 2, .startup = 2}, .shown = Shown::kRate});
   const auto step_of = [&](int64_t index, int64_t images) {
-    return early_stop.OnStep(index, {.step = 1, .loss = 1, .seconds = 1, .samples = images});
+    const std::string first = early_stop.OnStep(index, {.step = 1, .loss = 1, .seconds = 1, .samples = images});
+    return first + early_stop.OnStep(index, {.step = 2, .loss = 1, .seconds = 1, .samples = images});
   };
   PointResult result;
   result.source = Source::kReplayed;
@@ -139,7 +161,21 @@ TEST(EarlyStop, ReplaysThatDoNotTellTheirRateDoNotCount) {
   early_stop.OnDone(2, result);
   EXPECT_EQ(step_of(3, 8), "") << "two must be known, and one is";
   early_stop.OnDone(3, result);
-  EXPECT_THAT(step_of(4, 5), HasSubstr("behind at step 1, with a rate of 5"));
+  EXPECT_THAT(step_of(4, 5), HasSubstr("behind at step 2, with a rate of 5"));
+}
+
+// Of another one a loss means something else, and so does a rate.
+TEST_F(EarlyStopTest, RunsAreHeldAgainstThoseOfTheirExperiment) {
+  const experiment::BoundSpace space = SpaceOf({.batch_sizes = "1, 2, 8", .seeds = {42, 7}});
+  const auto run = explore_.measure.runner;
+  explore_.measure.runner = [run](const job::Plan& plan, const launch::LaunchOptions& launch) {
+    job::TunePlan tune = std::get<job::TunePlan>(plan);
+    tune.batch_size *= tune.seed == 42 ? 1 : 4;
+    return run(tune, launch);
+  };
+  const ExploreSummary summary = Explore(space, *store_, explore_, {}).value();
+  EXPECT_EQ(summary.measured, 4);
+  EXPECT_EQ(summary.ended_early, 2) << "one of each experiment";
 }
 
 TEST_F(EarlyStopTest, APointThatIsKnownWholeIsRepeated) {

@@ -50,8 +50,8 @@ Exploration::Exploration(const experiment::BoundSpace& space, samplestore::Sampl
     : space_(space), store_(store), options_(Completed(options)), callbacks_(callbacks) {
   summary_.operation_uid = RandomUid();
   options_.measure.operation_uid = summary_.operation_uid;
-  if (options_.early_stop) {
-    early_stop_.emplace(*options_.early_stop);
+  for (size_t i = 0; options_.early_stop && i < space_.experiments().size(); ++i) {
+    early_stops_.emplace_back(*options_.early_stop);
   }
 }
 
@@ -264,11 +264,18 @@ void Exploration::Tell(const std::function<void(const PointStart&)>& callback, c
   }
 }
 
+EarlyStop* Exploration::EarlyStopOf(const Task& task) {
+  const bool may_end = !early_stops_.empty() && task.round == 0;
+  return may_end ? &early_stops_[static_cast<size_t>(task.index) % early_stops_.size()] : nullptr;
+}
+
 MeasureOptions Exploration::OptionsFor(const Task& task) {
   MeasureOptions options = options_.measure;
   options.wanted = task.round + 1;
-  if (early_stop_ && task.round == 0) {
-    options.ends_early = [this, index = task.index](const job::Step& step) { return early_stop_->OnStep(index, step); };
+  if (EarlyStop* const early_stop = EarlyStopOf(task)) {
+    options.ends_early = [early_stop, index = task.index](const job::Step& step) {
+      return early_stop->OnStep(index, step);
+    };
   }
   options.launch.on_event = [this, index = task.index,
                              inner = options_.measure.launch.on_event](const job::Event& event) {
@@ -303,8 +310,8 @@ void Exploration::ReturnReservation() {
 
 void Exploration::Finish(const Task& task, const experiment::BoundPoint& point, const PointResult& result) {
   PointDone done;
-  if (early_stop_ && task.round == 0) {
-    early_stop_->OnDone(task.index, result);
+  if (EarlyStop* const early_stop = EarlyStopOf(task)) {
+    early_stop->OnDone(task.index, result);
   }
   const std::vector<double> objectives = task.round == 0 ? ObjectivesOf(result) : std::vector<double>();
   {

@@ -53,6 +53,8 @@ class Exploration {
   Status LookAtMean(const Task& task, const experiment::BoundPoint& point);
   Result<PointResult> MeasureWithRetries(const experiment::BoundPoint& point, const MeasureOptions& options);
   MeasureOptions OptionsFor(const Task& task);
+  /// That which `task`'s run ends by; nullptr: by none.
+  EarlyStop* EarlyStopOf(const Task& task);
 
   /// False when max_points are measured or being measured: nothing more is handed out then, unless a reservation is
   /// returned, and `task` is deferred until then.
@@ -75,7 +77,7 @@ class Exploration {
   samplestore::SampleStore& store_;
   ExploreOptions options_;
   ExploreCallbacks callbacks_;
-  std::optional<EarlyStop> early_stop_;
+  std::deque<EarlyStop> early_stops_;  ///< one for each experiment of the space; none where no run ends early
 
   mutable std::mutex callback_mutex_;  ///< held while a callback runs
   std::mutex mutex_;                   ///< guards all below

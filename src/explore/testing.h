@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "experiment/catalogue.h"
@@ -92,21 +94,27 @@ class ExploreFixture : public ::testing::Test {
     std::string lengths = "64";
     std::string model = "";  ///< empty: the fixture's
     std::string numbers_of_gpus = "0";
+    std::vector<int64_t> seeds = {42};  ///< an experiment for each
   };
-  /// Of one experiment.
   experiment::BoundSpace SpaceOf(const SpaceValues& values) const {
-    const std::string text = fmt::format(
+    std::string text = fmt::format(
         "entitySpace:\n"
         " - {{identifier: model_name, propertyDomain: {{values: ['{}']}}}}\n"
         " - {{identifier: number_gpus, propertyDomain: {{values: [{}]}}}}\n"
         " - {{identifier: model_max_length, propertyDomain: {{values: [{}]}}}}\n"
         " - {{identifier: batch_size, propertyDomain: {{values: [{}]}}}}\n"
-        "experiments:\n"
-        " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
-        "   parameterization: [{{property: {{identifier: dataset_id}}, value: '{}'}}]\n"
-        "metadata: {{name: test}}\n",
-        values.model.empty() ? Path("model") : values.model, values.numbers_of_gpus, values.lengths, values.batch_sizes,
-        Path("rows.jsonl"));
+        "metadata: {{name: test}}\n"
+        "experiments:\n",
+        values.model.empty() ? Path("model") : values.model, values.numbers_of_gpus, values.lengths,
+        values.batch_sizes);
+    for (const int64_t seed : values.seeds) {
+      text += fmt::format(
+          " - experimentIdentifier: finetune_full_benchmark-v1.0.0\n"
+          "   parameterization:\n"
+          "    - {{property: {{identifier: dataset_id}}, value: '{}'}}\n"
+          "    - {{property: {{identifier: seed}}, value: {}}}\n",
+          Path("rows.jsonl"), seed);
+    }
     return experiment::BoundSpace::Bind(space::ParseDiscoverySpace(text, "space.yaml").value()).value();
   }
   std::unique_ptr<samplestore::SampleStore> OpenStore() {
