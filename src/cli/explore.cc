@@ -17,6 +17,7 @@
 #include "cli/early_stop_options.h"
 #include "cli/launcher_options.h"
 #include "cli/live_progress.h"
+#include "cli/operation_options.h"
 #include "cli/options.h"
 #include "cli/repeat_options.h"
 #include "cli/search_options.h"
@@ -257,12 +258,13 @@ Status DryRun(const experiment::BoundSpace& space, const std::optional<explore::
   return Status::Ok();
 }
 
-Status Run(const ExploreVerbOptions& options) {
+Status Run(const ExploreVerbOptions& options, const CLI::App& app) {
   ASSAY_ASSIGN_OR_RETURN(const experiment::BoundSpace space, experiment::ReadBoundSpace(options.space));
   explore::ExploreOptions explore = ExploreOptionsOf(options);
   std::optional<explore::OperationFile> operation;
   if (!options.operation.empty()) {
     ASSAY_ASSIGN_OR_RETURN(operation, explore::ReadOperationFile(options.operation));
+    ASSAY_RETURN_IF_ERROR(CheckOptionsBeside(*operation, app));
     TellWhatDoesNotCount(*operation, options.space);
   }
   if (options.dry_run) {
@@ -327,23 +329,19 @@ Action AddExplore(CLI::App& app) {
       ->check(WholeNumber(0, 65535))
       ->capture_default_str()
       ->needs(serve);
-  app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured");
+  app.add_flag("--dry-run", options->dry_run, "Only say which points would be measured")->excludes(serve);
   AddReuseOption(app, options->reuse);
   AddSearchOptions(app, options->search);
   AddEarlyStopOptions(app, options->early_stop);
-  CLI::Option* const operation =
-      app.add_option("--operation", options->operation,
-                     "An operation's file as ado has them: of a random walk (which points, in which order, how many at "
-                     "once, what is measured again), or a characterization (all points, and what they say together)")
-          ->type_name("FILE");
-  for (const char* said_there : {"--sampler", "--budget", "--patience", "--workers", "--retries", "--again"}) {
-    operation->excludes(app.get_option(said_there));
-  }
+  app.add_option("--operation", options->operation,
+                 "An operation's file as ado has them: of a random walk (which points, in which order, how many at "
+                 "once, what is measured again), or a characterization (all points, and what they say together)")
+      ->type_name("FILE");
   AddLauncherOptions(app, options->launcher);
   AddStoreOption(app, options->store);
-  return [options]() -> Status {
+  return [options, &app]() -> Status {
     ASSAY_ASSIGN_OR_RETURN(options->store, StoreOfSpace(options->store, options->space));
-    return Run(*options);
+    return Run(*options, app);
   };
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -38,9 +39,13 @@ void PrintTable(const std::vector<samplestore::Operation>& operations) {
   fmt::print("{}", operations.empty() ? "No operations.\n" : table.Render());
 }
 
+/// Others may have written them: a text where they are no JSON.
 nlohmann::json DetailsOf(const samplestore::Operation& operation) {
-  return operation.details.empty() ? nlohmann::json::object()
-                                   : nlohmann::json::parse(operation.details, nullptr, /*allow_exceptions=*/false);
+  if (operation.details.empty()) {
+    return nlohmann::json::object();
+  }
+  Result<nlohmann::json> details = ParseJson(operation.details, operation.uid);
+  return details.ok() ? *std::move(details) : nlohmann::json(operation.details);
 }
 
 nlohmann::json ToJson(const samplestore::Operation& operation) {
@@ -64,9 +69,14 @@ void PrintJson(const std::vector<samplestore::Operation>& operations) {
 }
 
 void PrintDetails(nlohmann::json details) {
-  const auto found = details.find("characterization");
-  const std::string text = found == details.end() ? "" : "\n" + report::CharacterizationText(*found);
-  details.erase("characterization");
+  std::string text;
+  if (details.contains("characterization")) {
+    text = report::CharacterizationText(details["characterization"]);
+  }
+  if (!text.empty()) {
+    details.erase("characterization");
+    text.insert(0, "\n");
+  }
   fmt::print("{}{}", details.empty() ? "" : DumpJsonPretty(details), text);
 }
 

@@ -90,19 +90,47 @@ json FrontsJson(const ResultSet& results, const std::vector<Metric>& metrics, co
   return list;
 }
 
+/// Of a number that may be missing.
+std::string OrNothing(const json& number) {
+  return number.is_null() ? "" : fmt::format("{:.2g}", number.get<double>());
+}
+
 std::string ScalingText(const json& steps) {
   TextTable table({"property", "from", "to", "pairs", "speed-up", "efficiency", "p"});
   for (const json& step : steps) {
-    std::string efficiency = fmt::format("{:.3g} %", 100 * step["efficiency"].get<double>());
-    if (!step["interval"].is_null()) {
-      efficiency += fmt::format(" ({:.3g} to {:.3g})", 100 * step["interval"][0].get<double>(),
-                                100 * step["interval"][1].get<double>());
+    std::string efficiency = fmt::format("{:.3g} %", 100 * step.at("efficiency").get<double>());
+    if (const json& interval = step.at("interval"); !interval.is_null()) {
+      efficiency +=
+          fmt::format(" ({:.3g} to {:.3g})", 100 * interval.at(0).get<double>(), 100 * interval.at(1).get<double>());
     }
-    table.AddRow({step["property"].get<std::string>(), step["from"].dump(), step["to"].dump(), step["pairs"].dump(),
-                  ReadableRatio(step["speedup"].get<double>()), efficiency,
-                  step["adjusted_p"].is_null() ? "" : fmt::format("{:.2g}", step["adjusted_p"].get<double>())});
+    table.AddRow({step.at("property").get<std::string>(), step.at("from").dump(), step.at("to").dump(),
+                  step.at("pairs").dump(), ReadableRatio(step.at("speedup").get<double>()), efficiency,
+                  OrNothing(step.at("adjusted_p"))});
   }
   return steps.empty() ? "" : fmt::format("Scaling\n{}\n", table.Render());
+}
+
+std::string FrontText(const json& front) {
+  const auto x = front.at("x").get<std::string>();
+  const auto y = front.at("y").get<std::string>();
+  TextTable table({"configuration", x, y});
+  for (const json& each : front.at("configurations")) {
+    table.AddRow({each.at("label").get<std::string>(), Readable(each.at("x").get<double>()),
+                  Readable(each.at("y").get<double>())});
+  }
+  return fmt::format("\nNothing beats in {} and {}\n{}", x, y, table.Render());
+}
+
+std::string FullText(const json& characterization) {
+  std::string text = ScalingText(characterization.at("scaling"));
+  for (const json& pair : characterization.at("pairs")) {
+    text += fmt::format("[{}] {} {}\n", pair.at("strength").get<std::string>(), pair.at("headline").get<std::string>(),
+                        pair.at("detail").get<std::string>());
+  }
+  for (const json& front : characterization.at("fronts")) {
+    text += FrontText(front);
+  }
+  return text;
 }
 
 /// From the first of `values`, of which nothing need have been measured, to each of the others.
@@ -165,21 +193,11 @@ json CharacterizationJson(const ResultSet& results) {
 }
 
 std::string CharacterizationText(const json& characterization) {
-  std::string text = ScalingText(characterization["scaling"]);
-  for (const json& pair : characterization["pairs"]) {
-    text += fmt::format("[{}] {} {}\n", pair["strength"].get<std::string>(), pair["headline"].get<std::string>(),
-                        pair["detail"].get<std::string>());
+  try {
+    return FullText(characterization);
+  } catch (const json::exception&) {
+    return "";
   }
-  for (const json& front : characterization["fronts"]) {
-    text += fmt::format("\nNothing beats in {} and {}\n", front["x"].get<std::string>(), front["y"].get<std::string>());
-    TextTable table({"configuration", front["x"].get<std::string>(), front["y"].get<std::string>()});
-    for (const json& each : front["configurations"]) {
-      table.AddRow(
-          {each["label"].get<std::string>(), Readable(each["x"].get<double>()), Readable(each["y"].get<double>())});
-    }
-    text += table.Render();
-  }
-  return text;
 }
 
 }  // namespace assay::report

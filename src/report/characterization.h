@@ -36,7 +36,7 @@ std::vector<ScalingStep> FindScaling(const ResultSet& results, const std::vector
 ///     fronts: [{x, y, configurations: [{label, x, y}]}]                           report/pareto.h
 nlohmann::json CharacterizationJson(const ResultSet& results);
 
-/// The same for people.
+/// The same for people; empty where `characterization` is of another form, which somebody else's may be.
 std::string CharacterizationText(const nlohmann::json& characterization);
 
 }  // namespace assay::report

@@ -88,5 +88,13 @@ TEST(CharacterizationTest, WithoutRanksOrMeasurementsThereIsNoScaling) {
   EXPECT_EQ(CharacterizationText(CharacterizationJson(ResultSet({}))), "");
 }
 
+TEST(CharacterizationTest, WhatIsOfAnotherFormHasNoText) {
+  for (const char* other : {"3", "[]", "{}", R"({"scaling": [{}], "pairs": [], "fronts": []})",
+                            R"({"scaling": [], "pairs": 1, "fronts": [{"x": "a", "y": "b", "configurations": {}}]})",
+                            R"({"scaling": [], "pairs": [{"headline": 1}], "fronts": []})"}) {
+    EXPECT_EQ(CharacterizationText(nlohmann::json::parse(other)), "") << other;
+  }
+}
+
 }  // namespace
 }  // namespace assay::report

@@ -58,7 +58,8 @@ def test_what_of_the_file_does_not_count_is_said(assay, explore):
 def test_mistakes_are_one_line(assay, explore, space, tmp_path):
     assert "'numberEntities' is 9, more than the 4 that the space has" in explore(entities=9, how=assay.refused)
     assert "has of this space" in explore(entities=1, kind="selector", how=assay.refused)
-    assert "--budget excludes --operation" in explore("--budget", 2, how=assay.refused)
+    assert "--budget does not count beside" in explore("--budget", 2, how=assay.refused)
+    assert "walk.yaml: the file's batchSize says it" in explore("--workers", 2, how=assay.refused)
     walk = tmp_path / "walk.yaml"
     assert "this is an operation, not a discovery space" in assay.refused("explore", walk)
     assert "this is a discovery space, not an operation" in assay.refused("explore", space, "--operation", space)

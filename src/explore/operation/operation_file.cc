@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "base/yaml.h"
 #include "space/file_kind.h"
+#include "space/repeats.h"
 
 namespace assay::explore {
 namespace {
@@ -175,7 +176,10 @@ Status ReadWalk(const YamlNode& parameters, RandomWalk& walk) {
 
 Status ReadCharacterization(const YamlNode& parameters, Characterization& characterization) {
   ASSAY_RETURN_IF_ERROR(parameters.CheckKeys({"repeats"}));
-  return ReadOptional(parameters, "repeats", 1, characterization.repeats);
+  ASSAY_RETURN_IF_ERROR(ReadOptional(parameters, "repeats", 1, characterization.repeats));
+  return characterization.repeats <= space::kMostRepeats
+             ? Status::Ok()
+             : Find(parameters, "repeats")->Error(fmt::format("'repeats' must be at most {}", space::kMostRepeats));
 }
 
 /// By the operator's name or, in the older form, its class. Sets `file.characterization` where it is one.

@@ -88,6 +88,11 @@ TEST(OperationFileTest, AMistakeIsOneLineWithItsPlace) {
               HasSubstr("mode 'greedy' is none of random, sequential, randomgrouped, sequentialgrouped"));
   EXPECT_THAT(error(Parse("{samplerConfig: {module: {moduleClass: Own}}}")), HasSubstr("class of Python"));
   EXPECT_THAT(error(Parse("{mode: random, samplerConfig: {}}")), HasSubstr("'mode' stands beside 'samplerConfig'"));
+  const std::string characterization = "{operatorName: characterization}";
+  EXPECT_THAT(error(Parse("{repeats: 0}", characterization)),
+              HasSubstr("'repeats' must be a whole number of at least"));
+  EXPECT_THAT(error(Parse("{repeats: 4294967297}", characterization)),
+              HasSubstr("w:4: 'repeats' must be at most 1000"));
   EXPECT_THAT(error(Parse("{}", "{operatorName: rifferla}")), HasSubstr("operator 'rifferla' is not run here"));
   EXPECT_THAT(error(Parse("{}", "{operatorName: ray_tune}")), HasSubstr("--sampler model"));
 }
