@@ -80,12 +80,14 @@ class Recorded:
         self.store = f"sqlite:///{self.folder}/recorded.db"
         self.environment = os.environ | {"XDG_CACHE_HOME": str(self.folder / "cache")}
 
-    def explore(self, *options):
-        command = [self.assay, "explore", self.space, "--store", self.store, "--reuse", "anywhere", *options]
-        finished = subprocess.run(command, env=self.environment, capture_output=True, text=True)
+    def command(self, *options):
+        return [self.assay, "explore", self.space, "--store", self.store, "--reuse", "anywhere", *options]
+
+    def record(self):
+        finished = subprocess.run(self.command(), env=self.environment, capture_output=True, text=True)
         if finished.returncode != 0:
             raise RuntimeError(finished.stderr.strip().splitlines()[-1])
-        return finished.stdout + finished.stderr
+        return finished.stdout.splitlines()[-1]
 
     def valid(self):
         command = [self.assay, "results", self.space, "--store", self.store, "--output", "json"]
@@ -93,10 +95,19 @@ class Recorded:
         return [measurement for measurement in json.loads(out) if measurement["outcome"] == "valid"]
 
     def looks(self, sampler, metric, seed, best):
-        """The place of the point `best` in the order of a sampler."""
-        out = self.explore("--sampler", sampler, "--metric", metric, "--seed", str(seed), "--workers", "1")
-        order = [match[1] for line in out.splitlines() if (match := LINE.match(line))]
-        return order.index(best) + 1
+        """The place of the point `best` in the order of a sampler, which is asked no further."""
+        command = self.command("--sampler", sampler, "--metric", metric, "--seed", str(seed), "--workers", "1")
+        looked, said = 0, ""
+        with subprocess.Popen(
+            command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as explorer:
+            for said in explorer.stderr:
+                match = LINE.match(said)
+                looked += match is not None
+                if match and match[1] == best:
+                    explorer.terminate()
+                    return looked
+        raise RuntimeError(f"{sampler} ended before the best: {said.strip()}")
 
 
 def looks_of_optuna(valid, metric, way, seeds):
@@ -119,7 +130,7 @@ def main():
     arguments = parse_arguments()
     recorded = Recorded(arguments)
     if arguments.record:
-        print(recorded.explore().splitlines()[-1], flush=True)
+        print(recorded.record(), flush=True)
     valid = recorded.valid()
     table = []
     for metric in arguments.metrics.split(","):
