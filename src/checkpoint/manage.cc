@@ -183,7 +183,16 @@ Status RemoveCheckpoint(const Found& found) {
   ASSAY_ASSIGN_OR_RETURN(std::vector<std::string> names, RemovableNamesOf(found));
   std::erase(names, found.pointer);
   storage::ObjectStore& store = *found.place.store;
-  ASSAY_RETURN_IF_ERROR(store.Remove(found.place.KeyOf(found.pointer)));
+  const std::string pointer = found.place.KeyOf(found.pointer);
+  ASSAY_ASSIGN_OR_RETURN(const auto standing, store.Stat(pointer));
+  if (!standing) {
+    return Status::Ok();  // names of its files may be those of the next save by now
+  }
+  if (standing->etag != found.pointer_info.etag) {
+    return Status::FailedPrecondition(
+        fmt::format("{} was replaced meanwhile: nothing was removed (look again)", store.Uri(pointer)));
+  }
+  ASSAY_RETURN_IF_ERROR(store.Remove(pointer));
   std::vector<std::string> keys;
   for (const std::string& name : names) {
     keys.push_back(found.place.KeyOf(name));

@@ -44,7 +44,8 @@ Result<Listing> ListCheckpoints(const Place& place);
 Result<bool> IsDamaged(const Place& place);
 
 /// Removes the file that makes it valid first, then the others: what is left after a crash is nothing that is offered.
-/// As RemovableNamesOf() of removable.h.
+/// Nothing is removed where that file is gone by now, nor where it was replaced, which is FailedPrecondition. As
+/// RemovableNamesOf() of removable.h.
 Status RemoveCheckpoint(const Found& found);
 
 struct RetentionOptions {

@@ -99,6 +99,25 @@ TEST_F(ManageTest, SavesWithoutTheMetricGoByTheirStepsAlone) {
   EXPECT_THAT(Removed({.keep_last = 1, .keep_best = 1, .metric = "loss"}), ElementsAre("mem://test/run/step-2/"));
 }
 
+TEST_F(ManageTest, WhatWasSavedSinceItWasFoundIsNotRemoved) {
+  const Place place = {store_, "run/step-1/", true, nullptr};
+  Save("run/step-1/", 1);
+  const Found replaced = *Must(FindCheckpoint(place));
+  ConvertOptions replacing = {.format = Format::kDcp};
+  replacing.save.overwrite = true;
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(2)), place, replacing).ok());
+  EXPECT_THAT(ErrorOf(RemoveCheckpoint(replaced)), HasSubstr("replaced meanwhile"));
+  EXPECT_THAT(Uris(), ElementsAre("mem://test/run/step-1/"));
+
+  // Another one removes it, and one that is being saved takes its names.
+  const Found removed = *Must(FindCheckpoint(place));
+  ASSERT_TRUE(RemoveCheckpoint(removed).ok());
+  const std::string name = removed.manifest->files.back().name;
+  Put("run/step-1/" + name, "of a save under way");
+  ASSERT_TRUE(RemoveCheckpoint(removed).ok());
+  EXPECT_TRUE(ContentOf(*store_).contains("run/step-1/" + name));
+}
+
 TEST_F(ManageTest, AnIndexOfOthersRemovesNothingButItsShards) {
   const Place place = {store_, "run/", true, nullptr};
   ConvertOptions replacing = {.format = Format::kSafetensors, .ranks = 2};
