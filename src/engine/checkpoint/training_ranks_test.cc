@@ -5,16 +5,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
 #include "engine/checkpoint/read_training.h"
 #include "engine/checkpoint/testing.h"
 #include "engine/checkpoint/training_saver.h"
+#include "engine/comm/base_communicator.h"
 #include "engine/comm/shm/shm_communicator.h"
 #include "engine/comm/testing.h"
 #include "engine/model/status_error.h"
@@ -193,6 +199,59 @@ TEST_F(TrainingOverRanks, ARankThatCannotWriteLeavesNothingThatIsOffered) {
   EXPECT_THROW(train_sharded(2, exact({"FULL_SHARD", 2}), setting), std::runtime_error);
   EXPECT_FALSE(folder.look().last_step());
   EXPECT_FALSE(std::filesystem::exists(directory_.path() + "/run/step-1/__0_0.distcp"));
+}
+
+/// Tells of each collective of its group when that is over.
+class TellingCommunicator final : public BaseCommunicator {
+ public:
+  TellingCommunicator(Communicator& inner, std::function<void(const std::string& label)> tell)
+      : BaseCommunicator(inner.rank(), inner.size()), inner_(inner), tell_(std::move(tell)) {}
+
+  std::string_view backend() const override { return inner_.backend(); }
+  std::unique_ptr<Communicator> split(const std::vector<int>& members, std::string_view name) override {
+    return inner_.split(members, name);
+  }
+
+ protected:
+  WorkPtr start(Call call) override {
+    WorkPtr work = call.kind == CallKind::kAllGather ? inner_.all_gather(call.full, call.shard, call.label)
+                                                     : inner_.all_reduce(call.full, call.op, call.label);
+    work->wait();
+    tell_(call.label);
+    return work;
+  }
+
+ private:
+  Communicator& inner_;
+  const std::function<void(const std::string&)> tell_;
+};
+
+TEST_F(TrainingOverRanks, ARankThatIsLostOnceItsFilesAreKnownLeavesThem) {
+  const RunFolder folder(directory_.path() + "/run");
+  Setting setting{.steps = 1};
+  setting.after = [&](ShardEngine& engine, Communicator& world) {
+    int gathered = 0;
+    TellingCommunicator telling(world, [&](const std::string& label) {
+      // How long the texts are goes before the texts.
+      if (world.rank() != 1 || label != "what all ranks wrote" || ++gathered < 2) {
+        return;
+      }
+      while (!std::filesystem::exists(directory_.path() + "/run/step-1/.metadata")) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      throw CommError("the connection to rank 0 was reset");
+    });
+    TrainingSaver saver(folder, testing::ranks_of(&telling), {});
+    saver.begin({.position = {.step = 1, .counted = 1}}, held_by(engine, {}));
+    try {
+      saver.finish();
+    } catch (const CommError& error) {
+      world.give_up(error.what());
+      throw;
+    }
+  };
+  EXPECT_THROW(train_sharded(2, exact({"FULL_SHARD", 2}), setting), CommError);
+  EXPECT_EQ(folder.look().last_step(), 1) << "the first rank has published it";
 }
 
 TEST_F(TrainingOverRanks, NamesARankFileThatIsGone) {

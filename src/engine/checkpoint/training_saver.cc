@@ -82,7 +82,7 @@ class TrainingSaver::UnderWay {
   ~UnderWay() {
     work_.reset();
     // A commit leaves nothing when it fails, or all when it may not have.
-    if (stage_ == Stage::kWrite) {
+    if (stage_ == Stage::kWrite && !may_be_published_) {
       checkpoint::Abandon(save_, own_);
     }
   }
@@ -166,6 +166,8 @@ class TrainingSaver::UnderWay {
       save_.folder = first.at("folder");
       saver_.await_copy();
     } else if (stage_ == Stage::kWrite) {
+      // What this rank says may reach the first one, which publishes it, though telling it ends in an error here.
+      may_be_published_ = !ranks_.is_first();
       of_ranks_ = ranks_.tell(to_text(own_), "what all ranks wrote");
     }
   }
@@ -235,6 +237,7 @@ class TrainingSaver::UnderWay {
   checkpoint::RankContents contents_;
   checkpoint::Save save_;
   std::vector<SavedFile> own_;
+  bool may_be_published_ = false;
   std::vector<std::string> of_ranks_;  ///< the files of each rank
   SavedTraining saved_;
   Stage stage_ = Stage::kBegin;

@@ -65,8 +65,8 @@ class TrainingSaver {
   void await_copy() { snapshot_.complete(); }
 
   /// Meets the other ranks once; a save that is over for all is returned. After an error, which all ranks throw, none
-  /// is under way, nothing of it is left unless it was published, and what stood before stands. Throws StatusError or
-  /// CommError.
+  /// is under way, nothing of it is left unless it was published, and what stood before stands; where a rank was lost
+  /// as all told what they had written, files may be left that no checkpoint names. Throws StatusError or CommError.
   std::optional<SavedTraining> advance();
   /// Waits until the save under way is published in the folder: its tensors may change then. Throws likewise.
   void publish();
