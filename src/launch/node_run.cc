@@ -9,7 +9,6 @@
 #include "launch/oom_count.h"
 #include "launch/rank_variables.h"
 #include "measure/machine.h"
-#include "measure/standstill.h"
 
 namespace assay::launch {
 namespace {
@@ -76,8 +75,12 @@ Status NodeRun::Start(const std::string& worker, const std::string& plan_file) {
       options_.on_tick(sampler_.Latest());
     }
   };
-  ASSAY_RETURN_IF_ERROR(ranks_.Start(share_.ranks, child_of, std::move(callbacks), MonotonicSeconds()));
+  const double begin = MonotonicSeconds();
+  const double waited_before = measure::ThreadWaitSeconds();
+  ASSAY_RETURN_IF_ERROR(ranks_.Start(share_.ranks, child_of, std::move(callbacks), begin));
   sampler_.Start(ranks_.pids());
+  // From the first sample on the sampler tells; a rank may run long before it when this process is stopped.
+  standstill_.Add(MonotonicSeconds() - begin, false, measure::ThreadWaitSeconds() - waited_before);
   return Status::Ok();
 }
 
@@ -93,9 +96,8 @@ NodeReport NodeRun::Report() {
   report.memory = memory_;
   const measure::SampleSeries series = sampler_.Stop();
   report.samples = measure::ToColumns(series);
-  measure::Standstill standstill;
-  standstill.AddSuspended(measure::SuspendedSeconds() - suspended_before_);
-  report.stood_still_seconds = series.stood_still_seconds + standstill.seconds();
+  standstill_.AddSuspended(measure::SuspendedSeconds() - suspended_before_);
+  report.stood_still_seconds = series.stood_still_seconds + standstill_.seconds();
   report.cpu_wait_seconds = series.cpu_wait_seconds;
   return report;
 }

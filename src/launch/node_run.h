@@ -12,6 +12,7 @@
 #include "launch/node_report.h"
 #include "launch/rank_group.h"
 #include "measure/sampler.h"
+#include "measure/standstill.h"
 
 namespace assay::launch {
 
@@ -52,6 +53,7 @@ class NodeRun {
   int64_t kills_before_ = 0;
   MemoryEvidence memory_;
   double suspended_before_ = 0;
+  measure::Standstill standstill_;  ///< of the time before the first sample and of suspensions
 };
 
 }  // namespace assay::launch

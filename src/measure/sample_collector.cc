@@ -42,16 +42,6 @@ double LastOr(const std::vector<double>& column, double otherwise) {
   return column.empty() ? otherwise : column.back();
 }
 
-// /proc/PID/schedstat: nanoseconds on a processor, nanoseconds ready without one, and times that it got one.
-double WaitSeconds(std::string_view schedstat) {
-  double nanoseconds = 0;
-  const size_t second = schedstat.find(' ');
-  if (second != std::string_view::npos) {
-    std::from_chars(schedstat.data() + second + 1, schedstat.data() + schedstat.size(), nanoseconds);
-  }
-  return 1e-9 * nanoseconds;
-}
-
 std::string ProcPath(pid_t pid, const char* file) {
   return "/proc/" + std::to_string(pid) + "/" + file;
 }

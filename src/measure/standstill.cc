@@ -1,6 +1,9 @@
 #include "measure/standstill.h"
 
+#include <charconv>
 #include <ctime>
+
+#include "measure/proc_file.h"
 
 namespace assay::measure {
 namespace {
@@ -44,6 +47,19 @@ double SuspendedSeconds() {
     }
   }
   return before - monotonic;
+}
+
+double WaitSeconds(std::string_view schedstat) {
+  double nanoseconds = 0;
+  const size_t second = schedstat.find(' ');
+  if (second != std::string_view::npos) {
+    std::from_chars(schedstat.data() + second + 1, schedstat.data() + schedstat.size(), nanoseconds);
+  }
+  return 1e-9 * nanoseconds;
+}
+
+double ThreadWaitSeconds() {
+  return WaitSeconds(ProcFile("/proc/thread-self/schedstat").Read());
 }
 
 }  // namespace assay::measure

@@ -1,6 +1,8 @@
 // Whether what is sampled stood still: told from the sampler's own clock and the scheduler's word.
 #pragma once
 
+#include <string_view>
+
 namespace assay::measure {
 
 /// Plain data, fed with samples in their order.
@@ -21,5 +23,11 @@ class Standstill {
 
 /// Seconds that this machine was suspended since it booted.
 double SuspendedSeconds();
+
+/// Seconds ready without a processor, of the text of /proc/PID/schedstat: nanoseconds on a processor, nanoseconds ready
+/// without one, and times that it got one.
+double WaitSeconds(std::string_view schedstat);
+/// Those of the calling thread since it began.
+double ThreadWaitSeconds();
 
 }  // namespace assay::measure
