@@ -218,6 +218,21 @@ def test_what_is_on_its_way_when_a_test_is_ended_does_not_stay(bench):
     assert bench.below("s3://test/here") == ""
 
 
+def test_nothing_is_written_behind_the_end_of_a_test_that_writes_its_data_set(bench):
+    rows = write_rows(bench.folder / "many.jsonl", TEXT[:ROWS] * 2000)
+    process = subprocess.Popen(
+        bench.command("assay", "s3://test/here", dataset_id=rows),
+        env=bench.client.environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: "/plain/" in bench.below("s3://test/here"), process)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(300) != 0
+    assert bench.below("s3://test/here") == ""
+
+
 def process_of(plan):
     """That which carries out the plan of that name below a folder, or none."""
     for command in pathlib.Path("/proc").glob("[0-9]*/cmdline"):

@@ -284,13 +284,12 @@ class Conversion {
 
   Status TakeBlock(const EncodedBlock& block, const BlockPlace& place, ShardBuilder& builder, ShardOutput& output) {
     const size_t source = place.source;
-    if (storage::IsCancelled(place_.cancel)) {
-      return storage::CancelledStatus("convert", sources_[source].uri());
-    }
+    ASSAY_RETURN_IF_ERROR(CheckNotCancelled(source));
     size_t at = 0;
     for (size_t i = 0; i < block.records.size(); ++i) {
       const SampleRecord& record = block.records[i];
       if (builder.IsFullFor(record.bytes)) {
+        ASSAY_RETURN_IF_ERROR(CheckNotCancelled(source));
         ASSAY_RETURN_IF_ERROR(GiveShard(builder, output));
       }
       builder.Add(std::string_view(block.samples).substr(at, record.bytes), record);
@@ -308,6 +307,11 @@ class Conversion {
       options_.progress(place.source_size);
     }
     return Status::Ok();
+  }
+
+  Status CheckNotCancelled(size_t source) const {
+    return storage::IsCancelled(place_.cancel) ? storage::CancelledStatus("convert", sources_[source].uri())
+                                               : Status::Ok();
   }
 
   Status GiveShard(ShardBuilder& builder, ShardOutput& output) {

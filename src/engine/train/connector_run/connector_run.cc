@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -28,20 +31,48 @@ void remove_below(const std::string& uri) {
   }
 }
 
+/// What this process itself writes, which ends before what was written is removed.
+class OwnWriting {
+ public:
+  /// For as long as the lock is held, something is written that `flag` ends.
+  [[nodiscard]] std::unique_lock<std::timed_mutex> begin() { return std::unique_lock(writing_); }
+  storage::CancelFlag flag() const { return &is_over_; }
+  /// From another thread: writes that are under way have a moment.
+  void end() {
+    constexpr std::chrono::milliseconds kOwnTime(1500);
+    is_over_ = true;
+    const std::unique_lock<std::timed_mutex> lock(writing_, kOwnTime);
+  }
+
+ private:
+  std::atomic<bool> is_over_ = false;
+  std::timed_mutex writing_;
+};
+
 /// What a test has written, and removes also where a failure or a signal ends it.
 class Leftovers {
  public:
-  /// Below `uri`, and the folder, where it is not empty. Of a step that `processes` makes nothing is written behind
-  /// that.
-  Leftovers(std::string uri, std::string folder, StepProcesses& processes, TerminationWatcher& termination)
-      : uri_(std::move(uri)), folder_(std::move(folder)), processes_(processes), termination_(termination) {
-    termination_.set_last_work([this] { remove(); });
+  /// Below `uri`, and the folder, where it is not empty. Of `writing` and of a step that `processes` makes nothing is
+  /// written behind that.
+  Leftovers(std::string uri, std::string folder, OwnWriting& writing, StepProcesses& processes,
+            TerminationWatcher& termination)
+      : uri_(std::move(uri)),
+        folder_(std::move(folder)),
+        writing_(writing),
+        processes_(processes),
+        termination_(termination) {
+    termination_.set_last_work([this] {
+      writing_.end();
+      processes_.end();
+      remove();
+    });
   }
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
   ~Leftovers() {
     termination_.set_last_work({});
     if (!are_gone_) {
+      processes_.end();
       remove();
     }
   }
@@ -50,7 +81,6 @@ class Leftovers {
  private:
   /// As far as it can be: why the test ended is what is told.
   void remove() const {
-    processes_.end();
     std::error_code ignored;
     std::filesystem::remove_all(folder_, ignored);
     try {
@@ -62,6 +92,7 @@ class Leftovers {
 
   const std::string uri_;
   const std::string folder_;
+  OwnWriting& writing_;
   StepProcesses& processes_;
   TerminationWatcher& termination_;
   bool are_gone_ = false;
@@ -102,7 +133,7 @@ class ConnectorRun {
     }
     // What an earlier test left there that was killed.
     remove_written();
-    Leftovers leftovers(plan_.uri, temporary_ ? temporary_->path() : "", processes_, termination_);
+    Leftovers leftovers(plan_.uri, temporary_ ? temporary_->path() : "", writing_, processes_, termination_);
     make_steps();
     where_ = "removing what was written";
     remove_written();
@@ -111,11 +142,9 @@ class ConnectorRun {
   }
 
   void make_steps() {
-    ConnectorSteps steps(plan_, work_dir(), events_, termination_);
-    where_ = "optimise";
-    steps.optimise("optimise", "plain", "");
-    where_ = "optimise_compressed";
-    steps.optimise("optimise_compressed", "packed", plan_.compression);
+    ConnectorSteps steps(plan_, work_dir(), events_, termination_, writing_.flag());
+    write("optimise", [&] { steps.optimise("optimise", "plain", ""); });
+    write("optimise_compressed", [&] { steps.optimise("optimise_compressed", "packed", plan_.compression); });
     where_ = "count";
     steps.count("count");
     steps.count("size");
@@ -125,10 +154,16 @@ class ConnectorRun {
     // As if the run had been lost before its last checkpoint stood.
     remove_all(open_place(fmt::format("{}/run/step-{}/", plan_.uri, plan_.max_steps)));
     read("resume");
-    where_ = "making the local data set";
-    convert_rows(plan_, open_place(steps.local_data()), "");
+    write("making the local data set", [&] { steps.make_local_data(); });
     read("fine_tune_local");
     read("fine_tune_again");
+  }
+
+  template <typename Work>
+  void write(const char* where, const Work& work) {
+    where_ = where;
+    const auto lock = writing_.begin();
+    work();
   }
 
   /// A step that reads a data set, in a process of its own.
@@ -156,6 +191,7 @@ class ConnectorRun {
   const job::ConnectorPlan& plan_;
   TerminationWatcher& termination_;
   EventWriter& events_;
+  OwnWriting writing_;
   StepProcesses processes_;
   std::optional<TemporaryDirectory> temporary_;
   job::Ended ended_;
@@ -165,7 +201,7 @@ class ConnectorRun {
 job::Ended make_one_step(const job::ConnectorPlan& plan, EventWriter& events, TerminationWatcher& termination) {
   const auto make = [&] {
     throw_if_error(job::CheckConnectorPlan(plan));
-    return ConnectorSteps(plan, plan.work_dir, events, termination).read(plan.step);
+    return ConnectorSteps(plan, plan.work_dir, events, termination, nullptr).read(plan.step);
   };
   return ended_by(make, plan.step);
 }

@@ -32,8 +32,10 @@ void ConnectorSteps::measure(const std::string& step, const Work& work) {
   events_.write(told);
 }
 
-shards::DatasetPlace ConnectorSteps::place(const std::string& name) const {
-  return open_place(plan_.uri + "/" + name + "/", meter_);
+shards::DatasetPlace ConnectorSteps::place_at(const std::string& uri) const {
+  shards::DatasetPlace place = open_place(uri, meter_);
+  place.cancel = cancel_;
+  return place;
 }
 
 /// Of a step of its own: each begins cold.
@@ -47,6 +49,10 @@ void ConnectorSteps::optimise(const char* step, const char* name, const std::str
     told.samples = report.rows;
     told.bytes = report.input_bytes;
   });
+}
+
+void ConnectorSteps::make_local_data() {
+  convert_rows(plan_, place_at(local_data()), "");
 }
 
 void ConnectorSteps::count(const char* step) {
