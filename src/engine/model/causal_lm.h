@@ -12,6 +12,7 @@
 #include "architecture/model_config.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
+#include "engine/model/activation_cost.h"
 #include "engine/model/recomputable.h"
 #include "engine/model/split_hooks.h"
 
@@ -46,15 +47,6 @@ inline constexpr char kPromptName[] = "prompt_embeddings";
 
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
 using NamedTensor = std::pair<std::string, at::Tensor>;
-
-/// Bytes of tensors that a micro-batch needs beside parameters, their gradients and the optimiser.
-struct ActivationCost {
-  int64_t layers = 0;                    ///< that keep anything: from the first one with something to train
-  int64_t layer_bytes = 0;               ///< what such a layer keeps from forward to backward, on average
-  int64_t checkpointed_layer_bytes = 0;  ///< what it keeps when it is checkpointed
-  int64_t working_bytes = 0;             ///< the most that one layer holds beside that while it runs
-  int64_t loss_bytes = 0;                ///< the most that head and loss hold
-};
 
 class CausalLM : public Splittable {
  public:

@@ -111,15 +111,12 @@ ActivationCost decoder_activation_cost(const ModelConfig& config, bool input_tra
   if (first == layers.end()) {
     return cost;
   }
-  cost.layers = layers.end() - first;
-  int64_t kept = 0;  // of all these layers, which need not be alike
   for (auto it = first; it != layers.end(); ++it) {
     const LayerCost of_layer = cost_of(config, **it, tokens, longest);
-    kept += of_layer.kept;
+    cost.layer_bytes.push_back(of_layer.kept);
     cost.checkpointed_layer_bytes = std::max(cost.checkpointed_layer_bytes, of_layer.checkpointed);
     cost.working_bytes = std::max(cost.working_bytes, of_layer.working);
   }
-  cost.layer_bytes = (kept + cost.layers - 1) / cost.layers;
   return cost;
 }
 

@@ -292,11 +292,11 @@ ActivationCost Vit::activation_cost(int64_t images) const {
   const int64_t intermediate = layers_.front().intermediate.weight_OI.size(0);
   constexpr int64_t kStatistic = sizeof(float);
   ActivationCost cost;
-  cost.layers = num_layers();
   // Both residual sums with their norms' mean and deviation; q, k, v, the attention's output and statistics; what GELU
   // takes in.
-  cost.layer_bytes = own_tokens * (residual * 2 * hidden + kStatistic * 4) +
-                     tokens * (element * (4 * attended + intermediate) + kStatistic * heads());
+  cost.layer_bytes.assign(static_cast<size_t>(num_layers()),
+                          own_tokens * (residual * 2 * hidden + kStatistic * 4) +
+                              tokens * (element * (4 * attended + intermediate) + kStatistic * heads()));
   cost.checkpointed_layer_bytes = own_tokens * residual * hidden;
   // The activation made again, its gradient and that of what GELU takes in; the gradients that meet at a norm.
   cost.working_bytes = tokens * (element * (3 * intermediate + hidden) + residual * 2 * hidden);

@@ -50,11 +50,6 @@ int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linear
   return bytes;
 }
 
-/// From forward to backward.
-int64_t kept_bytes(const ActivationCost& cost, int64_t checkpointed_layers) {
-  return checkpointed_layers * cost.checkpointed_layer_bytes + (cost.layers - checkpointed_layers) * cost.layer_bytes;
-}
-
 std::vector<int64_t> lengths_of(const data::TokenFile& rows, const job::TunePlan& plan) {
   const int64_t prompt = prompt_length(plan);
   std::vector<int64_t> lengths(static_cast<size_t>(rows.rows()));
@@ -73,16 +68,15 @@ int64_t usable_bytes(c10::Device device) {
 
 int64_t step_bytes(const StepNeed& need, int64_t checkpointed_layers) {
   const ActivationCost& cost = need.activations;
-  const int64_t kept = kept_bytes(cost, checkpointed_layers);
-  const int64_t at_loss =
-      kept + std::max(cost.loss_bytes, cost.working_bytes) + (need.accumulates ? need.gradient_bytes : 0);
-  const int64_t one_layer = cost.layers > 0 ? cost.layer_bytes + cost.working_bytes : 0;
+  const int64_t at_loss = cost.kept_bytes(checkpointed_layers) + std::max(cost.loss_bytes, cost.working_bytes) +
+                          (need.accumulates ? need.gradient_bytes : 0);
+  const int64_t one_layer = cost.layers() > 0 ? std::ranges::max(cost.layer_bytes) + cost.working_bytes : 0;
   return std::max(at_loss, need.gradient_bytes + one_layer);
 }
 
 int64_t fewest_checkpointed_layers(const StepNeed& need, int64_t available_bytes) {
   int64_t count = 0;
-  while (count < need.activations.layers && step_bytes(need, count) > available_bytes) {
+  while (count < need.activations.layers() && step_bytes(need, count) > available_bytes) {
     ++count;
   }
   return count;
@@ -129,13 +123,12 @@ int64_t agree_on_checkpointing(Communicator* ranks, int64_t layers) {
 
 CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::TokenFile& rows, const StepRoom& room,
                                       CausalLM& model) {
-  StepNeed need{.activations = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan)),
-                .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
-                .accumulates = plan.gradient_accumulation_steps > 1};
-  need.activations.layer_bytes *= room.in_flight;
-  need.activations.checkpointed_layer_bytes *= room.in_flight;
+  const ActivationCost of_one = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan));
+  const StepNeed need{.activations = of_one.in_flight(room.in_flight),
+                      .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
+                      .accumulates = plan.gradient_accumulation_steps > 1};
   // Of a part all layers keep activations, as those of the other parts may.
-  CheckpointingChoice choice{.layers = model.is_whole() ? need.activations.layers : model.config().num_layers};
+  CheckpointingChoice choice{.layers = model.is_whole() ? need.activations.layers() : model.config().num_layers};
   choice.checkpointed_layers = layers_asked_for(plan.gradient_checkpointing, choice.layers);
   if (choice.checkpointed_layers == job::kAutoCheckpointing) {
     choice.available_bytes = available_bytes(plan, room);
@@ -144,9 +137,9 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
     choice.checkpointed_layers = agree_on_checkpointing(room.ranks, choice.checkpointed_layers);
   }
   const int64_t here =
-      std::clamp<int64_t>(choice.checkpointed_layers - model.first_layer(), 0, need.activations.layers);
+      std::clamp<int64_t>(choice.checkpointed_layers - model.first_layer(), 0, need.activations.layers());
   choice.step_bytes = step_bytes(need, here);
-  choice.kept_bytes = kept_bytes(need.activations, here);
+  choice.kept_bytes = need.activations.kept_bytes(here);
   model.set_checkpointed_layers(choice.checkpointed_layers);
   return choice;
 }

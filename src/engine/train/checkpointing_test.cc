@@ -9,8 +9,10 @@ namespace {
 
 /// Ten layers that keep 100 bytes each, 10 when checkpointed.
 StepNeed ten_layers() {
-  return {.activations =
-              {.layers = 10, .layer_bytes = 100, .checkpointed_layer_bytes = 10, .working_bytes = 30, .loss_bytes = 50},
+  return {.activations = {.layer_bytes = std::vector<int64_t>(10, 100),
+                          .checkpointed_layer_bytes = 10,
+                          .working_bytes = 30,
+                          .loss_bytes = 50},
           .gradient_bytes = 200};
 }
 
@@ -29,6 +31,19 @@ TEST(CheckpointingTest, TakesTheFewestLayersThatFit) {
   EXPECT_EQ(fewest_checkpointed_layers(ten_layers(), 10 * 100 + 49), 1);
   EXPECT_EQ(fewest_checkpointed_layers(ten_layers(), 600), 5);
   EXPECT_EQ(fewest_checkpointed_layers(ten_layers(), 10), 10) << "all, though it does not fit";
+}
+
+TEST(CheckpointingTest, LayersNeedNotBeAlike) {
+  StepNeed need = ten_layers();
+  need.activations.layer_bytes = {10, 10, 500, 10, 20};
+  EXPECT_EQ(step_bytes(need, 0), 200 + 500 + 30) << "at the end of backward: all gradients and the largest layer";
+  need.gradient_bytes = 0;
+  EXPECT_EQ(step_bytes(need, 0), 550 + 50);
+  EXPECT_EQ(step_bytes(need, 2), 20 + 530 + 50) << "what is left are not two layers less of the mean";
+  EXPECT_EQ(fewest_checkpointed_layers(need, 599), 3);
+  const ActivationCost twice = need.activations.in_flight(2);
+  EXPECT_EQ(twice.kept_bytes(3), 2 * need.activations.kept_bytes(3));
+  EXPECT_EQ(twice.working_bytes, need.activations.working_bytes);
 }
 
 TEST(CheckpointingTest, FindsTheLargestMicroBatch) {

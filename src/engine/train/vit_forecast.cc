@@ -159,15 +159,13 @@ std::vector<job::MemoryLedger> forecast_rank(const job::VitPlan& plan, int64_t r
 
 ActivationCost activation_cost_in_flight(const job::VitPlan& plan, const Vit& model) {
   const int64_t micro_batches = job::MicroBatches(plan);
-  ActivationCost cost = model.activation_cost(plan.batch_size / micro_batches);
   // The stage follows from the layers: stages have at least one each.
   int64_t stage = 0;
   while (layers_of_stage(model.config().num_layers, stage, plan.knobs.pp_size).first < model.first_layer()) {
     ++stage;
   }
   const int64_t held = micro_batches_in_flight(stage, plan.knobs.pp_size, micro_batches);
-  cost.layer_bytes *= held;
-  cost.checkpointed_layer_bytes *= held;
+  ActivationCost cost = model.activation_cost(plan.batch_size / micro_batches).in_flight(held);
   if (!model.ends_model()) {
     // What is handed on to the next stage stays until its gradient comes.
     const auto element = static_cast<int64_t>(c10::elementSize(model.residual_dtype()));
@@ -180,15 +178,15 @@ ActivationCost activation_cost_in_flight(const job::VitPlan& plan, const Vit& mo
 ActivationNeed activation_need(const job::VitPlan& plan, const Vit& model, int64_t checkpointed_layers) {
   const ActivationCost cost = activation_cost_in_flight(plan, model);
   const bool checkpoints = checkpointed_layers > 0;
-  int64_t whole_layers = cost.layers - checkpointed_layers;
+  int64_t whole_layers = cost.layers() - checkpointed_layers;
   if (model.ends_model()) {
     // The last layer goes on with class tokens alone: when the one before it is at work, nothing of it is left.
     --(whole_layers > 0 ? whole_layers : checkpointed_layers);
   }
   ActivationNeed need;
-  need.kept_bytes = whole_layers * cost.layer_bytes + checkpointed_layers * cost.checkpointed_layer_bytes;
+  need.kept_bytes = whole_layers * cost.layer_bytes.front() + checkpointed_layers * cost.checkpointed_layer_bytes;
   // A checkpointed layer is made again as a whole, for one micro-batch.
-  const int64_t made_again = model.activation_cost(plan.batch_size / job::MicroBatches(plan)).layer_bytes;
+  const int64_t made_again = model.activation_cost(plan.batch_size / job::MicroBatches(plan)).layer_bytes.front();
   need.working_bytes = cost.working_bytes + (checkpoints ? made_again : 0) + cost.loss_bytes;
   return need;
 }
