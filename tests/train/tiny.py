@@ -101,6 +101,9 @@ ROUTER_LOSS = {
         output_router_logits=True,
         router_aux_loss_coef=0.2,
     ),
+    "granitemoehybrid-balanced": lambda: GraniteMoeHybridConfig(
+        **hybrid(), num_local_experts=4, logits_scaling=4.0, output_router_logits=True, router_aux_loss_coef=0.2
+    ),
 }
 #: Every token takes every expert: in 16 bits rounding would decide which else.
 ALL_EXPERTS = {

@@ -208,6 +208,11 @@ const std::string kGraniteMoeRouterLoss = R"("model_type": "granitemoe", "num_lo
 const std::string kGraniteHybrid = R"("model_type": "granitemoehybrid", "num_local_experts": 6,
     "num_experts_per_tok": 3, "layer_types": ["mamba", "attention", "mamba"], "shared_intermediate_size": 16,
     "mamba_n_heads": 6, "mamba_d_state": 8, "residual_multiplier": 0.5)";
+const std::string kGraniteHybridRouterLoss =
+    kGraniteHybrid + R"(, "output_router_logits": true, "router_aux_loss_coef": 0.5)";
+const std::string kGraniteHybridDense = R"("model_type": "granitemoehybrid", "num_local_experts": 0,
+    "layer_types": ["mamba", "attention", "mamba"], "shared_intermediate_size": 16, "mamba_n_heads": 6,
+    "mamba_n_groups": 2, "mamba_d_state": 8, "output_router_logits": true, "router_aux_loss_coef": 0.5)";
 const std::string kGranite = R"("model_type": "granite", "embedding_multiplier": 2.0, "attention_multiplier": 0.3,
     "residual_multiplier": 0.5, "logits_scaling": 3.0)";
 
@@ -228,7 +233,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"granitemoehybrid_tokens", kGraniteHybrid, false, true},
                       Case{"granitemoehybrid_lora_tokens", kGraniteHybrid, true, true},
                       Case{"mixtral_router_loss", kMixtralRouterLoss},
-                      Case{"granitemoe_router_loss_tokens", kGraniteMoeRouterLoss, false, true}),
+                      Case{"granitemoe_router_loss_tokens", kGraniteMoeRouterLoss, false, true},
+                      Case{"granitemoehybrid_router_loss", kGraniteHybridRouterLoss},
+                      Case{"granitemoehybrid_router_loss_tokens", kGraniteHybridRouterLoss, false, true},
+                      Case{"granitemoehybrid_dense", kGraniteHybridDense},
+                      Case{"granitemoehybrid_dense_tokens", kGraniteHybridDense, false, true}),
     [](const auto& info) { return info.param.name; });
 
 void expect_gradients_of_the_whole_model(const Case& c) {
