@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "cli/actuator_options.h"
 #include "cli/early_stop_options.h"
 #include "cli/launcher_options.h"
 #include "cli/live_progress.h"
@@ -47,6 +48,7 @@ struct ExploreVerbOptions {
   bool dry_run = false;
   bool serve = false;
   int serve_port = 0;
+  std::string actuator;  ///< file
   explore::Reuse reuse = explore::Reuse::kCommit;
   launch::LauncherSettings launcher;
   RepeatOptions repeats;
@@ -137,10 +139,6 @@ void TellWhatDoesNotCount(const explore::OperationFile& operation, const std::st
     fmt::print(stderr, "{}: spaces: '{}' does not count here: the walk goes through {}\n", operation.source, name,
                space);
   }
-  for (const std::string& name : operation.actuator_configurations) {
-    fmt::print(stderr, "{}: actuatorConfigurationIdentifiers: '{}' does not count here: there are no actuators\n",
-               operation.source, name);
-  }
 }
 
 Status SummaryStatus(const explore::ExploreSummary& summary) {
@@ -166,6 +164,19 @@ explore::ExploreOptions ExploreOptionsOf(const ExploreVerbOptions& options) {
   explore.max_points = options.max_points;
   explore.retries = options.retries;
   return explore;
+}
+
+/// What is given on the command line goes before what the operation names.
+Status UseActuators(const std::string& given, const std::optional<explore::OperationFile>& operation,
+                    experiment::PlanContext& context) {
+  std::vector<std::string> files = operation ? ActuatorFilesOf(*operation) : std::vector<std::string>();
+  if (!given.empty()) {
+    files = {given};
+  }
+  for (const std::string& file : files) {
+    ASSAY_RETURN_IF_ERROR(UseActuator(file, context));
+  }
+  return Status::Ok();
 }
 
 /// The order of the points, how many and how often, once it is known how they are run.
@@ -267,6 +278,7 @@ Status Run(const ExploreVerbOptions& options, const CLI::App& app) {
     ASSAY_RETURN_IF_ERROR(CheckOptionsBeside(*operation, app));
     TellWhatDoesNotCount(*operation, options.space);
   }
+  ASSAY_RETURN_IF_ERROR(UseActuators(options.actuator, operation, explore.measure.context));
   if (options.dry_run) {
     return DryRun(space, operation, options, std::move(explore));
   }
@@ -337,6 +349,7 @@ Action AddExplore(CLI::App& app) {
                  "An operation's file as ado has them: of a random walk (which points, in which order, how many at "
                  "once, what is measured again), or a characterization (all points, and what they say together)")
       ->type_name("FILE");
+  AddActuatorOption(app, options->actuator);
   AddLauncherOptions(app, options->launcher);
   AddStoreOption(app, options->store);
   return [options, &app]() -> Status {

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/actuator_options.h"
 #include "cli/launcher_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
@@ -27,6 +28,7 @@ struct RunOptions {
   std::string store;
   std::string output;
   std::string trace_dir;
+  std::string actuator;  ///< file
   bool again = false;
   explore::Reuse reuse = explore::Reuse::kCommit;
   launch::LauncherSettings launcher;
@@ -98,6 +100,9 @@ Status Run(const RunOptions& options) {
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();
   measure.context.trace_dir = options.trace_dir;
+  if (!options.actuator.empty()) {
+    ASSAY_RETURN_IF_ERROR(UseActuator(options.actuator, measure.context));
+  }
   measure.reuse = options.reuse;
   measure.replay = !options.again && options.trace_dir.empty();
   ASSAY_RETURN_IF_ERROR(UseLauncher(options.launcher, measure).status());
@@ -123,6 +128,7 @@ Action AddRun(CLI::App& app) {
       ->take_all();
   app.add_flag("--again", options->again, "Measure again although the store has this point");
   AddReuseOption(app, options->reuse);
+  AddActuatorOption(app, options->actuator);
   AddLauncherOptions(app, options->launcher);
   app.add_option("--trace", options->trace_dir,
                  "Measure the point, again if need be, and write what every rank did when to DIR/trace.json, for "

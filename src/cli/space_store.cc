@@ -37,7 +37,14 @@ Result<std::string> StoreOfSpace(const std::string& given, const std::string& sp
     return given;
   }
   ASSAY_ASSIGN_OR_RETURN(const space::DiscoverySpace space, space::ReadDiscoverySpace(space_path));
-  return space.sample_store.empty() ? "" : UrlNamed(space.sample_store, space_path);
+  const std::string& identifier = space.sample_store;
+  if (identifier.ends_with(".yaml") || identifier.ends_with(".yml")) {
+    return Status::InvalidArgument(fmt::format(
+        "{}: sampleStoreIdentifier '{}' is a file that describes a store: assay store import copies what it "
+        "says into --store URL, which the space can name then",
+        space_path, identifier));
+  }
+  return identifier.empty() ? "" : UrlNamed(identifier, space_path);
 }
 
 std::string NoteOnStore(const space::DiscoverySpace& space, const std::string& url) {

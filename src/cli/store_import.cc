@@ -41,7 +41,8 @@ Status Run(const StoreImportOptions& options) {
 
 Action AddStoreImport(CLI::App& app) {
   auto options = std::make_shared<StoreImportOptions>();
-  app.add_option("file", options->file, "File to read, as `assay store export` writes them")
+  app.add_option("file", options->file,
+                 "File to read, as `assay store export` writes them, or a sample store's (YAML) as ado has it")
       ->required()
       ->type_name("FILE");
   AddFileFormatOption(app, options->format);

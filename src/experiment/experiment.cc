@@ -16,6 +16,16 @@ std::string PlanContext::CacheFolder() const {
   return cache_dir.empty() ? UserCacheDirectory() : cache_dir;
 }
 
+std::string PlanContext::ModelNamed(const std::string& name) const {
+  const auto found = model_folders.find(name);
+  return found == model_folders.end() ? name : found->second;
+}
+
+std::string PlanContext::DataNamed(const std::string& id) const {
+  const std::string file = fmt::format("{}/{}.jsonl", data_folder, id);
+  return !data_folder.empty() && FileExists(file) ? file : id;
+}
+
 const PropertySpec* FindProperty(const Experiment& experiment, std::string_view name) {
   const std::vector<PropertySpec>& specs = experiment.properties();
   const auto found =

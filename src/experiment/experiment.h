@@ -65,11 +65,16 @@ struct PlanContext {
   std::string trace_dir = {};    ///< where the run's trace is written; empty: none
   std::string elsewhere = {};    ///< a name of the machines where workers run, which are not this one; empty: here
   int64_t threads_per_rank = 0;  ///< that a launcher sets aside elsewhere
+  std::map<std::string, std::string> model_folders = {};  ///< by the name of a model that a folder stands for here
+  std::string data_folder = {};  ///< whose NAME.jsonl is the data set NAME, where there is one; empty: none
 
   bool runs_here() const { return elsewhere.empty(); }
 
   /// The folders with their defaults.
   std::string ShareFolder() const;
+  /// The folder or file that stands for a name here, else the name itself.
+  std::string ModelNamed(const std::string& name) const;
+  std::string DataNamed(const std::string& id) const;
   std::string CacheFolder() const;
 };
 

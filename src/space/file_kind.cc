@@ -19,14 +19,12 @@ struct KindOfFile {
 constexpr KindOfFile kKinds[] = {
     {FileKind::kSpace, "a discovery space", "entitySpace", nullptr, "assay explore SPACE.yaml"},
     {FileKind::kOperation, "an operation", "operation", nullptr, "assay explore SPACE.yaml --operation FILE"},
-    {FileKind::kSampleStore, "a sample store", "specification", nullptr,
-     "a store is made when --store URL is used first; assay store import fills it"},
-    {FileKind::kSampleStore, "a sample store", "copyFrom", nullptr,
-     "a store is made when --store URL is used first; assay store import fills it"},
+    {FileKind::kSampleStore, "a sample store", "specification", nullptr, "assay store import FILE copies what it says"},
+    {FileKind::kSampleStore, "a sample store", "copyFrom", nullptr, "assay store import FILE copies what it says"},
     {FileKind::kContext, "a context", "metadataStore", nullptr, "--store URL says where measurements are kept"},
     {FileKind::kPoint, "a point", "entity", "experiments", "assay run EXPERIMENT -p NAME=VALUE"},
     {FileKind::kActuatorConfiguration, "an actuator configuration", "actuatorIdentifier", "parameters",
-     "there are no actuators to configure here"},
+     "assay explore SPACE.yaml --actuator-configuration FILE"},
 };
 
 }  // namespace

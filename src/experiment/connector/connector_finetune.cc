@@ -22,9 +22,13 @@ std::string SchemeOf(const std::string& uri) {
   return end == std::string::npos ? "file" : uri.substr(0, end);
 }
 
+Result<data::ModelRef> ModelOfConnector(const space::Entity& point, const PlanContext& context) {
+  return data::ResolveModel(context.ModelNamed(TextOf(point, "model_name")), context.ShareFolder());
+}
+
 data::DataSpec DataSpecOf(const space::Entity& point, const data::ModelRef& model, const PlanContext& context) {
   data::DataSpec spec;
-  spec.data = TextOf(point, "dataset_id");
+  spec.data = context.DataNamed(TextOf(point, "dataset_id"));
   spec.tokenizer_dir = model.tokenizer_dir;
   spec.no_tokenizer = model.no_tokenizer;
   spec.max_length = IntegerOf(point, "model_max_length");
@@ -94,15 +98,13 @@ class ConnectorExperiment : public Experiment {
           fmt::format("connector {} is started on this machine alone (--launcher local)", connector.name));
     }
     ASSAY_RETURN_IF_ERROR(CheckVisibleGpus(IntegerOf(point, "number_gpus"), context));
-    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                           data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOfConnector(point, context));
     return model.tokenizer_dir.empty() ? Status::InvalidArgument(model.no_tokenizer) : Status::Ok();
   }
 
   Result<std::map<std::string, std::string>> Contents(const space::Entity& point,
                                                       const PlanContext& context) const override {
-    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                           data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOfConnector(point, context));
     ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
     ASSAY_ASSIGN_OR_RETURN(const data::DataContent data, data::HashData(DataSpecOf(point, model, context)));
     std::map<std::string, std::string> contents = {
@@ -119,13 +121,12 @@ class ConnectorExperiment : public Experiment {
     const double start = MonotonicSeconds();
     ASSAY_RETURN_IF_ERROR(CheckInputs(point, context));
     ASSAY_ASSIGN_OR_RETURN(job::ConnectorPlan work, PlanOfPoint(point));
-    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                           data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+    ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOfConnector(point, context));
     work.model_dir = model.dir;
     work.tokenizer = model.tokenizer_dir;
     work.response_template = std::string(data::kDefaultResponseTemplate);
     work.threads = ThreadsOfRank(work.threads, work.number_ranks, context);
-    ASSAY_ASSIGN_OR_RETURN(RowsFile rows, ConnectorRows(TextOf(point, "dataset_id"), context));
+    ASSAY_ASSIGN_OR_RETURN(RowsFile rows, ConnectorRows(context.DataNamed(TextOf(point, "dataset_id")), context));
     work.rows_file = std::move(rows.path);
     work.rows = rows.rows;
     work.rows_digest = rows.digest;

@@ -82,9 +82,13 @@ Status UseStoredBits(const data::ModelRef& model, job::TunePlan& plan) {
   return Status::Ok();
 }
 
+Result<data::ModelRef> ModelOf(const space::Entity& point, const PlanContext& context) {
+  return data::ResolveModel(context.ModelNamed(TextOf(point, "model_name")), context.ShareFolder());
+}
+
 data::DataSpec DataOf(const space::Entity& point, const data::ModelRef& model, const PlanContext& context) {
   data::DataSpec spec;
-  spec.data = TextOf(point, "dataset_id");
+  spec.data = context.DataNamed(TextOf(point, "dataset_id"));
   spec.tokenizer_dir = model.tokenizer_dir;
   spec.no_tokenizer = model.no_tokenizer;
   spec.max_length = IntegerOf(point, "model_max_length");
@@ -104,15 +108,14 @@ Status FineTuningExperiment::CheckInputs(const space::Entity& point, const PlanC
     // Not for good, as what a plan refuses is: another launcher may have the machines.
     ASSAY_RETURN_IF_ERROR(job::CheckMachinesFit(plan));
   }
-  ASSAY_RETURN_IF_ERROR(data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()).status());
-  ASSAY_RETURN_IF_ERROR(CheckDataset(TextOf(point, "dataset_id"), context.ShareFolder()));
+  ASSAY_RETURN_IF_ERROR(ModelOf(point, context).status());
+  ASSAY_RETURN_IF_ERROR(CheckDataset(context.DataNamed(TextOf(point, "dataset_id")), context.ShareFolder()));
   return CheckGpu(point, context);
 }
 
 Result<std::map<std::string, std::string>> FineTuningExperiment::Contents(const space::Entity& point,
                                                                           const PlanContext& context) const {
-  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOf(point, context));
   ASSAY_ASSIGN_OR_RETURN(const std::string model_hash, HashModel(model.dir, context.CacheFolder()));
   ASSAY_ASSIGN_OR_RETURN(const data::DataContent data, data::HashData(DataOf(point, model, context)));
   return std::map<std::string, std::string>{
@@ -136,8 +139,7 @@ Result<RunPlan> FineTuningExperiment::Plan(const space::Entity& point, const Pla
   ASSAY_RETURN_IF_ERROR(CheckInputs(point, context));
   RunPlan plan;
   ASSAY_ASSIGN_OR_RETURN(job::TunePlan tune, TrainingOf(point, context));
-  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOf(point, context));
   tune.model_dir = model.dir;
   ASSAY_RETURN_IF_ERROR(UseStoredBits(model, tune));
   if (tune.method == "prompt" && tune.prompt.init == "text") {
@@ -176,8 +178,7 @@ Status CheckModelFits(const space::Entity& point, const job::TunePlan& plan, con
   if (plan.device != "cpu") {
     return Status::Ok();
   }
-  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model,
-                         data::ResolveModel(TextOf(point, "model_name"), context.ShareFolder()));
+  ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, ModelOf(point, context));
   return data::CheckTrainingFits(
       model,
       {.full = plan.method == "full",

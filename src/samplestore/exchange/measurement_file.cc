@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "samplestore/exchange/ado/sample_store_file.h"
 #include "samplestore/exchange/csv_file.h"
 #include "samplestore/exchange/json_lines.h"
 #include "samplestore/exchange/parquet_file.h"
@@ -18,6 +19,7 @@ constexpr FileFormat kFormats[] = {
     {"jsonl", ".jsonl", &CreateJsonLines, &ReadJsonLines},
     {"csv", ".csv", &CreateCsvFile, &ReadCsvFile},
     {"parquet", ".parquet", &CreateParquetFile, &ReadParquetFile},
+    {"samplestore", ".yaml", &CreateSampleStoreFile, &ReadSampleStoreFile},
     {"published", "", &CreatePublishedFile, &ReadPublishedFile},
 };
 
