@@ -2,7 +2,7 @@
 
 import { Component } from "preact";
 import { datasetOf } from "./datasets.js";
-import { debounced, download, figure, h, select } from "./dom.js";
+import { choose, debounced, download, figure, h } from "./dom.js";
 import { selectWithout } from "./selection.js";
 import { chosenOf, legendsOf, optionsOf, specificationOf } from "./specification.js";
 import { state } from "./state.js";
@@ -76,8 +76,7 @@ export class Chart extends Component {
   render({ chart, page: { report } }) {
     const choice = (one) => {
       const options = optionsOf(report, one);
-      return options.length > 1 && select(one.label, options, chosenOf(report, chart, one),
-        (value) => state.set({ [`${chart.id}.${one.name}`]: value }));
+      return options.length > 1 && choose(one.label, `${chart.id}.${one.name}`, options, chosenOf(report, chart, one));
     };
     const tag = WIDE.has(chart.data) ? "figure.chart.whole" : "figure.chart";
     return figure(tag, { id: chart.id }, chart.title, chart.text,
@@ -180,9 +179,8 @@ export class Chart extends Component {
     const { report } = this;
     const of = (item) => item?.datum?.i ?? -1;
     this.view.addEventListener("click", (event, item) => of(item) >= 0 && state.pick(report.uid(of(item))));
-    this.view.addEventListener("pointermove", (event, item) => {
-      if (of(item) >= 0) showTip(event, report.describe(of(item), item.datum.told)); else hideTip();
-    });
+    this.view.addEventListener("pointermove", (event, item) =>
+      showTip(event, of(item) >= 0 && report.describe(of(item), item.datum.told)));
     this.view.addEventListener("pointerout", hideTip);
     if (!this.isBrushed) return;
     const rangeOf = ([field, range]) => [`r.${field}`, range.map((number) => Number(number.toPrecision(6))).join("..")];

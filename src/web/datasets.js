@@ -175,7 +175,7 @@ function parts({ report, rows, chart }) {
     ...report.record(i), label: labelOf(i), part: label, order, value, told: [`${label}: ${text(i)}`],
   }));
   const few = shown.length < valued.length
-    && `The best ${shown.length} of ${valued.length} by ${metric?.short_title}; filter to see others.`;
+    && `The best ${shown.length} of ${valued.length} by ${metric?.label}; filter to see others.`;
   const each = bars.length > 0 && `Each part: ${samples(bars.map(({ estimate }) => estimate))}.`;
   return { records, note: [few, each, common].filter(Boolean).join(" ") };
 }

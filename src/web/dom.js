@@ -2,6 +2,7 @@
 
 import { createElement } from "preact";
 import { useState } from "preact/hooks";
+import { state } from "./state.js";
 
 const MOST_OPTIONS = 400;
 
@@ -12,18 +13,17 @@ export function h(tag, attributes, ...children) {
   return createElement(name, classes.length ? { ...attributes, class: classes.join(" ") } : attributes, ...children);
 }
 
-/** A labelled choice; options are [value, text]. */
-export function select(label, options, value, onchange) {
-  return h("label.choice", {}, h("span", {}, label),
-    h("select", { value, onchange: ({ target }) => onchange(target.value) },
-      options.map(([key, text]) => h("option", { value: key, selected: key === value }, text))));
-}
-
-/** A list of ten thousand is none: those around the present one. */
-export function nearby(options, chosen) {
-  const at = options.findIndex(([value]) => value === chosen);
+/**
+ * A labelled choice that the address has, by its key: options are [value, text], of ten thousand those around the
+ * present one; `others` are set with it.
+ */
+export function choose(label, key, options, value, others = {}) {
+  const at = options.findIndex(([one]) => one === value);
   const from = Math.max(0, Math.min(at - MOST_OPTIONS / 2, options.length - MOST_OPTIONS));
-  return options.slice(from, from + MOST_OPTIONS);
+  const option = ([one, text]) => h("option", { value: one, selected: one === value }, text);
+  return h("label.choice", {}, h("span", {}, label),
+    h("select", { value, onchange: ({ target }) => state.set({ ...others, [key]: target.value }) },
+      options.slice(from, from + MOST_OPTIONS).map(option)));
 }
 
 /** A table of names and texts; rows without a text are left out. */

@@ -20,8 +20,8 @@ function totalsTable({ ranks, phases }) {
 }
 
 /** What a rank did in one of its stretches: {name, title, seconds} of the phases that took time. */
-const partsOf = (lanes, { phases }, at) => lanes.phases.map((phase) => ({ ...phase, seconds: phases[phase.name]?.[at] }))
-  .filter(({ seconds }) => seconds > 0);
+const partsOf = (lanes, { phases }, at) =>
+  lanes.phases.map((phase) => ({ ...phase, seconds: phases[phase.name]?.[at] })).filter(({ seconds }) => seconds > 0);
 
 /** Draws into a view of uPlot: what came once, then stretches, the phases of their steps one after the other. */
 function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
@@ -79,8 +79,7 @@ function marks({ scales: { x } }, times) {
 function tips(view, lanes) {
   view.over.addEventListener("mousemove", (event) => {
     const rank = lanes.ranks[Math.floor(view.posToVal(event.offsetY, "y"))];
-    const lines = rank && describe(lanes, rank, view.posToVal(event.offsetX, "x"));
-    if (lines) showTip(event, lines); else hideTip();
+    showTip(event, rank && describe(lanes, rank, view.posToVal(event.offsetX, "x")));
   });
   view.over.addEventListener("mouseleave", hideTip);
 }

@@ -1,7 +1,7 @@
 // The page over a store: which subject is shown, whether the server is there, and new models as they come.
 
 import { render } from "preact";
-import { h, select } from "./dom.js";
+import { choose, h } from "./dom.js";
 import { moment } from "./format.js";
 import { going } from "./going.js";
 import { state } from "./state.js";
@@ -70,7 +70,7 @@ export class Follower {
   async fetch() {
     clearTimeout(this.retry);
     try {
-      this.subjects = await this.source.subjects();
+      ({ subjects: this.subjects } = await this.source.ask("subjects"));
       this.asked = this.subject;
       // A link shows the same when others have become newer.
       if (this.subjects.length > 1) state.set({ subject: this.asked });
@@ -118,8 +118,8 @@ export class Follower {
     const options = this.subjects.map(({ id, title, kind, newest }) =>
       [id, kind === "space" ? title : `${title}, last ${moment(newest.slice(0, 16))}`]);
     const link = ([form, href], i) => [i > 0 && ", ", h("a", { href, download: "" }, form)];
-    const choose = (subject) => state.set({ subject, run: "", pick: "" });
-    return h("div.choices", {}, options.length > 1 && select("shown", options, this.subject, choose),
+    return h("div.choices", {},
+      options.length > 1 && choose("shown", "subject", options, this.subject, { run: "", pick: "" }),
       this.subject && h("span.exports", {}, "as ", this.source.exports(this.subject).map(link)));
   }
 }

@@ -10,7 +10,7 @@ import { Follower } from "./live.js";
 import { Report } from "./report.js";
 import { filterOf, select } from "./selection.js";
 import { recolour } from "./series.js";
-import { embeddedSource, servedSource } from "./source.js";
+import { embeddedSource, Server } from "./source.js";
 import { state } from "./state.js";
 import { Compare } from "./views/compare.js";
 import { Explore } from "./views/explore.js";
@@ -120,7 +120,7 @@ function show(...parts) {
 async function start(api) {
   // A server that was just started reads its store meanwhile; where it did before, the views come first.
   if (api) setTimeout(prepare, SHORT_WAIT_MS);
-  const source = api ? servedSource(api) : embeddedSource();
+  const source = api ? new Server(api) : embeddedSource();
   const page = new Page(source);
   const follower = api && new Follower(source, page);
   if (!api) page.adopt(source.model);

@@ -14,8 +14,8 @@ export class Report {
     this.state = [...state, ...this.unmeasured.map(() => "missing")];
     this.axes = model.axes.map((axis) => axisOf(axis, model));
     this.conditions = this.axes.filter(({ condition }) => condition);
-    this.metrics = model.metrics.map((told) =>
-      measured({ ...told, ...endsOf(told), key: told.field, label: told.short_title }, estimates[told.id]));
+    this.metrics = model.metrics.map(({ field, short_title: label, ...told }) =>
+      measured({ ...told, field, key: field, label, low: `${field}_low`, high: `${field}_high` }, estimates[told.id]));
     this.columns = new Map([...this.axes, ...this.metrics].map((column) => [column.field, column]));
     this.predictions = model.predictions.map(predictionOf);
     this.breakdowns = model.breakdowns.map(breakdownOf);
@@ -137,16 +137,13 @@ function predictionOf({ measured: value, predicted, off, low, high, n, basis, te
   };
 }
 
-/** The fields of an interval. */
-const endsOf = ({ field }) => ({ low: `${field}_low`, high: `${field}_high` });
-
 /** An axis with its columns, and its values as texts: by themselves, and as part of a label. */
 function axisOf(axis, { configurations, unmeasured }) {
   const texts = axis.values.map((value) => String(value ?? "none"));
   const codes = [...configurations.axes[axis.name], ...unmeasured.axes[axis.name]];
   const value = (i) => axis.values[codes[i]] ?? null;
   return {
-    ...axis, ...endsOf(axis), heading: axis.label, texts, codes, numbers: axis.values.filter(Number.isFinite),
+    ...axis, heading: axis.label, texts, codes, numbers: axis.values.filter(Number.isFinite),
     labels: axis.stands_alone ? texts : texts.map((text) => `${axis.label} ${text}`),
     value, place: axis.numeric ? value : (i) => codes[i],
   };

@@ -47,7 +47,7 @@ export const axis = (label) => ({
 
 const EXPAND_HOLES = 2;
 
-/** Columns of curves [{label, x, y}] over one axis: null where a curve has a hole, undefined where only others have x. */
+/** Columns of curves [{label, x, y}] over one axis: null where one has a hole, undefined where only others have x. */
 export const aligned = (curves) => uPlot.join(curves.map(({ x, y }) => [x, y]), curves.map(() => [0, EXPAND_HOLES]));
 
 /** Places of values between two holes: no line shows them. */
@@ -65,7 +65,7 @@ export function SeriesFigure({ title, text, unit, over, curves, data, zero = tru
   const isAlone = curves.length === 1;
   const options = {
     height: 190, cursor: { sync: { key: over }, points: { size: 6 }, drag: { x: true, y: false } },
-    legend: { show: true, live: true, markers: { stroke: (view, i) => `var(--c${(i - 1) % 16})` } },
+    legend: { markers: { stroke: (view, i) => `var(--c${(i - 1) % 16})` } },
     padding: [8, 8, 0, 0],
     scales: { x: { time: false }, y: { range: { min: { ...MARGIN, soft: 0, mode: zero ? 1 : 0 }, max: MARGIN } } },
     axes: [{ ...axis(over), size: 38, labelGap: -6, ...steps },

@@ -39,10 +39,13 @@ async function fetchJson(url) {
 }
 
 /**
- * Asks `api` with what it asks for beside its cookie: a key that came with the start link, and that this origin alone
- * keeps. One that the server does not know, as another page may put into the address, takes the place of none.
+ * A server that follows a store, asked with what `api` asks for beside its cookie: a key that came with the start link,
+ * and that this origin alone keeps. One that the server does not know, as another page may put into the address, takes
+ * the place of none. A model is kept, and only what changed of it is fetched again.
  */
-class Asker {
+export class Server {
+  live = true;
+  models = new Map();
   kept = localStorage.getItem("key") ?? "";
   key = state.get("key") || this.kept;
 
@@ -54,7 +57,7 @@ class Asker {
     return `${this.api}${parts.map(encodeURIComponent).join("/")}?key=${encodeURIComponent(this.key)}`;
   }
 
-  async json(...parts) {
+  async ask(...parts) {
     try {
       const answer = await fetchJson(this.urlOf(...parts));
       if (state.get("key")) this.keep(this.key);
@@ -62,7 +65,7 @@ class Asker {
     } catch (error) {
       if (error.status === undefined || !state.get("key")) throw error;
       this.keep(error.status === 401 ? this.kept : this.key);
-      return this.json(...parts);
+      return this.ask(...parts);
     }
   }
 
@@ -71,32 +74,27 @@ class Asker {
     if (key) localStorage.setItem("key", key);
     state.set({ key: "" });
   }
-}
 
-/** Asks a server: a model is kept, and only what changed of it is fetched again. */
-export function servedSource(api) {
-  const asker = new Asker(api);
-  const models = new Map();
-  return {
-    live: true,
-    subjects: async () => (await asker.json("subjects")).subjects,
+  /** The model of a subject as it is now; the same object where nothing changed. */
+  async model(subject) {
+    const known = this.models.get(subject);
+    const answer = await this.ask("subjects", subject, "model", ...(known ? ["since", known.version] : []));
+    if (known?.version === answer.version) return known.model;
+    const model = answer.base ? { ...known.model, ...answer.parts } : answer.parts;
+    this.models.set(subject, { version: answer.version, model });
+    return model;
+  }
 
-    /** The model of a subject as it is now; the same object where nothing changed. */
-    async model(subject) {
-      const known = models.get(subject);
-      const answer = await asker.json("subjects", subject, "model", ...(known ? ["since", known.version] : []));
-      if (known?.version === answer.version) return known.model;
-      const model = answer.base ? { ...known.model, ...answer.parts } : answer.parts;
-      models.set(subject, { version: answer.version, model });
-      return model;
-    },
+  details(report, uid) {
+    return this.ask("runs", uid);
+  }
 
-    details: (report, uid) => asker.json("runs", uid),
+  /** Links to what the page shows of a subject, as files. */
+  exports(subject) {
+    return ["csv", "parquet", "json"].map((form) => [form, this.urlOf("subjects", subject, `report.${form}`)]);
+  }
 
-    /** Links to what the page shows of a subject, as files. */
-    exports: (subject) =>
-      ["csv", "parquet", "json"].map((form) => [form, asker.urlOf("subjects", subject, `report.${form}`)]),
-
-    listen: (on) => listen(asker.urlOf("events"), on),
-  };
+  listen(on) {
+    listen(this.urlOf("events"), on);
+  }
 }

@@ -3,7 +3,7 @@
 import { sort } from "d3-array";
 import { csvFormatRows } from "d3-dsv";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { download, h, select } from "./dom.js";
+import { choose, download, h } from "./dom.js";
 import { basis, readable, sampleText, share, spread, STATES } from "./format.js";
 import { state } from "./state.js";
 
@@ -89,6 +89,8 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
   const asked = state.get("columns", fallback);
   const group = groups.has(asked) ? asked : "metrics";
   const columns = [...coordinates, ...groups.get(group).columns];
+  const idOf = (id) => (id === fallback ? "" : id);
+  const options = [...groups].map(([id, { title }]) => [idOf(id), title]);
   const [, minus, key] = /^(-?)(.*)$/.exec(state.get("sort"));
   const direction = minus ? -1 : 1;
   const by = columns.find((column) => column.key === key);
@@ -112,8 +114,7 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
 
   return h("section.table", { "aria-label": caption },
     h("div.tools", {}, h("p.note", { role: "status" }, share(rows.length, report.count)),
-      groups.size > 1 && select("columns", [...groups].map(([name, { title }]) => [name, title]), group,
-        (value) => state.set({ columns: value === fallback ? "" : value })),
+      groups.size > 1 && choose("columns", "columns", options, idOf(group)),
       h("button.plain", { onclick: () => save(columns, all) }, "Save as CSV")),
     h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", ...attributes },
       h("table.grid.rows", { "aria-label": caption, "aria-rowcount": rows.length + 1 }, head(columns, key, direction),

@@ -6,7 +6,9 @@ import { h } from "./dom.js";
 const MARGIN = 12;
 const tip = Object.assign(document.createElement("div"), { id: "tip", role: "tooltip", hidden: true });
 
+/** Without `lines` there is nothing to show. */
 export function showTip({ clientX, clientY }, lines) {
+  if (!lines) return hideTip();
   if (!tip.isConnected) document.body.append(tip);
   render(lines.map((line, i) => h(i === 0 ? "strong" : "div", {}, line)), tip);
   tip.hidden = false;

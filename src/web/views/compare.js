@@ -3,14 +3,13 @@
 import { min, range } from "d3-array";
 import { charts } from "../chart.js";
 import { placeOn } from "../datasets.js";
-import { grid, h, nearby, select, strengthBadge } from "../dom.js";
+import { choose, grid, h, strengthBadge } from "../dom.js";
 import { count, exact, joined, probability, ratio } from "../format.js";
 import { compare, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
 import { state } from "../state.js";
 import { useDetails } from "./details.js";
 
 const MOST_PAIRS = 30;
-const NO_SIDES = { a: "", b: "" };
 
 /** Pairs of valid configurations that differ in `axis` alone, in what always changes with it, and in nothing else. */
 function matchedPairs(report, rows, axis, a, b) {
@@ -129,12 +128,11 @@ function chosen(report, axes) {
 }
 
 function controls(report, axes, { by, options, a, b, metric }) {
-  const pick = (label, key, choices, value) =>
-    select(label, nearby(choices, value), value, (next) => state.set({ ...(key === "by" && NO_SIDES), [key]: next }));
-  return h("div.tools", {},
-    pick("compare", "by", [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]], by),
-    pick("first", "a", options, a), pick("second", "b", options, b), by !== "run" && report.metrics.length > 1
-      && pick("pair by pair", "of", report.metrics.map(({ field, title }) => [field, title]), metric.field));
+  const sides = [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]];
+  const metrics = report.metrics.map(({ field, title }) => [field, title]);
+  return h("div.tools", {}, choose("compare", "by", sides, by, { a: "", b: "" }),
+    choose("first", "a", options, a), choose("second", "b", options, b),
+    by !== "run" && metrics.length > 1 && choose("pair by pair", "of", metrics, metric.field));
 }
 
 /** All matched pairs of two values of an axis. */

@@ -12,18 +12,14 @@ export function useDetails({ source, report }, uids) {
   const [got, take] = useState({ uids: [], details: [] });
   useEffect(() => {
     let isWanted = true;
-    let retry = 0;
     const ask = async () => {
       const details = await Promise.all(uids.map((uid) => source.details(report, uid).catch(() => null)));
       if (!isWanted) return;
       take({ uids, details });
-      if (source.live && details.includes(null)) retry = setTimeout(ask, RETRY_MS);
+      if (source.live && details.includes(null)) setTimeout(() => isWanted && ask(), RETRY_MS);
     };
     ask();
-    return () => {
-      isWanted = false;
-      clearTimeout(retry);
-    };
+    return () => { isWanted = false; };
   }, [uids.join()]);
   return got;
 }

@@ -3,7 +3,7 @@
 import { sum } from "d3-array";
 import { useMemo } from "preact/hooks";
 import { Chart } from "../chart.js";
-import { h, nearby, pairs, section, select } from "../dom.js";
+import { choose, h, pairs, section } from "../dom.js";
 import { exact, joined, moment, samples, spread, withUnit } from "../format.js";
 import { Lanes } from "../lanes.js";
 import { aligned, SeriesFigure } from "../series.js";
@@ -100,6 +100,6 @@ export function Run({ page }) {
   const uid = wanted(page.report);
   const { uids: [shown], details: [details] } = useDetails(page, uid ? [uid] : []);
   if (!uid) return h("div.view", {}, h("p.empty", {}, "Nothing has been measured yet."));
-  return h("div.view", {}, h("div.tools", {}, select("run", nearby(options, uid), uid, (run) => state.set({ run }))),
+  return h("div.view", {}, h("div.tools", {}, choose("run", "run", options, uid)),
     shown && h(Details, { key: shown, page, uid: shown, details }));
 }
