@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <future>
 #include <iterator>
 #include <optional>
@@ -67,6 +68,16 @@ Result<bool> HasDataBelow(const Place& place) {
 
 std::string ManifestKeyOf(const Save& save) {
   return save.place.KeyOf(ManifestName(save.place.is_folder ? "" : save.pointer, save.id));
+}
+
+Status CheckMetrics(const SaveOptions& options) {
+  for (const auto& [name, value] : options.metrics) {
+    if (!std::isfinite(value)) {
+      return Status::InvalidArgument(
+          fmt::format("the metric '{}' is {}, and a manifest holds none but finite ones (leave it out)", name, value));
+    }
+  }
+  return Status::Ok();
 }
 
 Status CheckReplaceable(const Found& found, const Save& save) {
@@ -183,6 +194,7 @@ std::string OwnFolder(const Save& save) {
 }
 
 Result<Save> BeginSave(const Place& place, Format format, std::string pointer, SaveOptions options) {
+  ASSAY_RETURN_IF_ERROR(CheckMetrics(options));
   Save save = {.place = place, .format = format, .id = NewSaveId(), .pointer = std::move(pointer)};
   save.options = std::move(options);
   // Lists may lag behind what stands.

@@ -27,7 +27,7 @@ struct SaveOptions {
   bool overwrite = false;  ///< a checkpoint that stands there is replaced
   bool is_spread = false;  ///< files of data lie in folders below the place (dcp/prefix.h)
   std::optional<int64_t> step{};
-  std::map<std::string, double> metrics{};
+  std::map<std::string, double> metrics{};  ///< finite
   storage::ProgressCallback progress{};
 };
 

@@ -1,6 +1,7 @@
 #include "checkpoint/save.h"
 
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -471,6 +472,17 @@ TEST(BeginSave, LeavesOtherFilesAlone) {
   }
   EXPECT_THAT(ContentOf(*store), Contains(Key("x/config.json")));
   EXPECT_EQ(ContentOf(*store).size(), 3u);
+}
+
+TEST(SaveMetrics, AreNumbersThatAManifestCanHold) {
+  const Place place = {std::make_shared<storage::MemoryStore>("test"), "run/", true, nullptr};
+  ConvertOptions options = {.format = Format::kDcp};
+  options.save.metrics["loss"] = std::nan("");
+  EXPECT_THAT(ErrorOf(Convert(CheckpointOf(StateOf(1)), place, options)), HasSubstr("'loss' is nan"));
+  EXPECT_THAT(ContentOf(*place.store), IsEmpty());
+  options.save.metrics["loss"] = 1e300;
+  ASSERT_TRUE(Convert(CheckpointOf(StateOf(1)), place, options).ok());
+  EXPECT_TRUE(OpenCheckpoint(place).ok());
 }
 
 }  // namespace
