@@ -310,6 +310,8 @@ class Result:
 
 def by_names_of_checkpoints(name, gradient):
     """Gradients of a parameter under the names that the model's files have: transformers stacks experts in memory."""
+    if ".lora_" in name:
+        return {name: gradient}
     if "block_sparse_moe" in name:  # GraniteMoe's
         for theirs, stored in (
             ("experts.gate_up_proj", "input_linear.weight"),

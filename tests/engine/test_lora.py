@@ -78,6 +78,84 @@ def test_other_families(name, tmp_path):
     assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
 
 
+EXPERTS = ["mixtral", "granitemoe", "granitemoehybrid"]
+PARAMETERS = {
+    "both": ["experts.gate_up_proj", "experts.down_proj"],
+    "one": ["experts.down_proj"],
+    "one_layer": ["layers.1.mlp.experts.gate_up_proj", "layers.1.block_sparse_moe.experts.gate_up_proj"],
+}
+
+
+def parameters_of(name, parameters):
+    """Those whose path the family has."""
+    other = "block_sparse_moe" if name == "mixtral" else ".mlp."
+    return [parameter for parameter in PARAMETERS[parameters] if other not in parameter]
+
+
+@pytest.mark.parametrize("modules", [["q_proj"], []])
+@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("name", EXPERTS)
+def test_experts(name, parameters, modules, tmp_path):
+    """Tensors of experts are peft's target_parameters."""
+    options = {"target_parameters": parameters_of(name, parameters)}
+    model, adapter, wrapped = saved(tmp_path, name, modules, **options)
+    want = without_adapter_name(reference(wrapped, ROWS))
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert_close(got, want, FLOAT32_TOLERANCE)
+    checkpointed, _ = ours(model, ROWS, tmp_path, "--adapter", adapter, "--checkpointed-layers", "99")
+    assert all(torch.equal(checkpointed.gradients[key], tensor) for key, tensor in got.gradients.items())
+    probe(model, "--adapter", adapter, "--save-adapter", tmp_path / "again")
+    before = load_file(adapter / "adapter_model.safetensors")
+    after = load_file(tmp_path / "again" / "adapter_model.safetensors")
+    assert before.keys() == after.keys() and all(torch.equal(before[key], after[key]) for key in before)
+
+
+@pytest.mark.parametrize("name", EXPERTS)
+def test_peft_reads_what_we_write_of_experts(name, tmp_path):
+    make_model(name).save_pretrained(tmp_path / "model")
+    targets = "q_proj,gate_up_proj,experts.down_proj"
+    arguments = ("--lora", "--rank", 4, "--alpha", 12, "--dropout", 0, "--target-modules", targets)
+    got, tensors = ours(tmp_path / "model", ROWS, tmp_path, *arguments, "--save-adapter", tmp_path / "adapter")
+    wrapped = PeftModel.from_pretrained(load_model(tmp_path / "model"), tmp_path / "adapter", is_trainable=True)
+    assert_close(got, without_adapter_name(reference(wrapped.eval(), ROWS)), FLOAT32_TOLERANCE)
+    config = wrapped.peft_config["default"]
+    assert set(config.target_modules) == {"q_proj"}
+    assert set(config.target_parameters) == {"gate_up_proj", "experts.down_proj"}
+    drawn = [tensor for key, tensor in tensors.items() if key.startswith("param.") and "base_layer.lora_A" in key]
+    bound = 32**-0.5
+    assert all(tensor.abs().max() <= bound and tensor.abs().max() > 0.9 * bound for tensor in drawn) and drawn
+
+
+@pytest.mark.parametrize("name", [f"{name}_all_experts" for name in EXPERTS])
+def test_bfloat16_of_experts(name, tmp_path):
+    model, adapter, _ = saved(tmp_path, name, [], target_parameters=PARAMETERS["both"])
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter, "--dtype", "bfloat16")
+    wrapped = PeftModel.from_pretrained(load_model(model, torch.bfloat16), adapter, is_trainable=True).eval()
+    want = without_adapter_name(reference(wrapped, ROWS))
+    exact = without_adapter_name(reference(wrapped.float(), ROWS))
+    assert abs(got.loss - want.loss) <= SIXTEEN_BIT_LOSS_TOLERANCE * abs(want.loss)
+    assert all(gradient.dtype == torch.float32 for gradient in got.gradients.values())
+    limit = 1.5 * mean_gradient_error(want.gradients, exact.gradients)
+    assert mean_gradient_error(got.gradients, exact.gradients) <= limit
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"target_parameters": ["gate.weight"]}, "target parameter 'gate.weight' is no tensor of experts of the model"),
+        ({"target_parameters": "down_proj"}, "target_parameters must be a list of names"),
+        ({"lora_dropout": 0.1}, "adapters of experts have no dropout"),
+        ({"target_parameters": ["down_proj"]}, "belongs to no module that adapter_config.json targets"),
+    ],
+)
+def test_refused_adapters_of_experts(changes, message, tmp_path):
+    model, adapter, _ = saved(tmp_path, "mixtral", [], target_parameters=PARAMETERS["both"])
+    edited(adapter, **changes)
+    done = run_probe("--model", model, "--adapter", adapter)
+    assert done.returncode == 2
+    assert message in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 def test_published_targets_of_gpt_bigcode(tmp_path):
     """One name for a product of attention and one of the MLP."""
     model, adapter, wrapped = saved(tmp_path, "gpt_bigcode", ["c_attn", "c_proj"])

@@ -117,9 +117,16 @@ ALL_EXPERTS = {
 }
 
 
+#: An adapter of attention and of the experts, which has no dropout.
+EXPERTS_LORA = {
+    "method": "lora",
+    "lora": {"rank": 4, "dropout": 0, "target_modules": ["q_proj", "experts.gate_up_proj", "experts.down_proj"]},
+}
+
+
 def lora_targets(family):
     """Products of attention and of the MLP."""
-    experts = ["q_proj", "v_proj"]  # adapters go on attention alone
+    experts = ["q_proj", "v_proj"]  # of experts there is no dropout
     of_families = {
         "bloom": ["query_key_value", "dense_4h_to_h"],
         "gpt_bigcode": ["c_attn", "c_proj"],

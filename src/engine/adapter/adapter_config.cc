@@ -19,16 +19,25 @@ using architecture::ConfigReader;
 /// Options that change what is computed and that we do not have. An option is off when it is absent, null, false, or an
 /// empty list or object.
 constexpr std::string_view kUnsupported[] = {
-    "use_dora",          "use_qalora",
-    "use_bdlora",        "lora_bias",
-    "fan_in_fan_out",    "modules_to_save",
-    "exclude_modules",   "layers_to_transform",
-    "layers_pattern",    "rank_pattern",
-    "alpha_pattern",     "layer_replication",
-    "target_parameters", "trainable_token_indices",
-    "megatron_config",   "velora_config",
-    "monteclora_config", "kasa_config",
-    "arrow_config",      "alora_invocation_tokens",
+    "use_dora",
+    "use_qalora",
+    "use_bdlora",
+    "lora_bias",
+    "fan_in_fan_out",
+    "modules_to_save",
+    "exclude_modules",
+    "layers_to_transform",
+    "layers_pattern",
+    "rank_pattern",
+    "alpha_pattern",
+    "layer_replication",
+    "arrow_config",
+    "trainable_token_indices",
+    "megatron_config",
+    "velora_config",
+    "monteclora_config",
+    "kasa_config",
+    "alora_invocation_tokens",
 };
 
 bool is_off(const nlohmann::json& value) {
@@ -63,18 +72,37 @@ void refuse_unsupported(ConfigReader& keys, const nlohmann::json& document) {
   }
 }
 
+bool is_list_of_texts(const nlohmann::json& value) {
+  return value.is_array() && std::ranges::all_of(value, [](const auto& item) { return item.is_string(); });
+}
+
 void read_targets(ConfigReader& keys, const nlohmann::json& document, LoraConfig& config) {
   const auto it = document.find("target_modules");
   if (it != document.end() && it->is_string()) {
     config.target_pattern = it->get<std::string>();
     return;
   }
-  const auto is_text = [](const nlohmann::json& item) { return item.is_string(); };
-  if (it == document.end() || !it->is_array() || it->empty() || !std::ranges::all_of(*it, is_text)) {
+  const bool is_absent = it == document.end() || is_off(*it);
+  if (is_absent && !config.target_parameters.empty()) {
+    return;
+  }
+  if (is_absent || !is_list_of_texts(*it)) {
     keys.Fail("target_modules must be a list of module names or a regular expression");
     return;
   }
   config.target_modules = it->get<std::vector<std::string>>();
+}
+
+void read_target_parameters(ConfigReader& keys, const nlohmann::json& document, LoraConfig& config) {
+  const auto it = document.find("target_parameters");
+  if (it == document.end() || is_off(*it)) {
+    return;
+  }
+  if (!is_list_of_texts(*it)) {
+    keys.Fail("target_parameters must be a list of names");
+    return;
+  }
+  config.target_parameters = it->get<std::vector<std::string>>();
 }
 
 }  // namespace
@@ -95,6 +123,7 @@ LoraConfig parse_adapter_config(std::string_view text, const std::string& source
     keys.Fail(fmt::format("lora_dropout must be below 1, not {}", config.dropout));
   }
   config.use_rslora = keys.BooleanOr("use_rslora", false);
+  read_target_parameters(keys, document, config);
   read_targets(keys, document, config);
   throw_if_error(keys.status());
   return config;
@@ -122,6 +151,9 @@ std::string adapter_config_text(const LoraConfig& config, const std::string& bas
     document["target_modules"] = config.target_modules;
   } else {
     document["target_modules"] = config.target_pattern;
+  }
+  if (!config.target_parameters.empty()) {
+    document["target_parameters"] = config.target_parameters;
   }
   return DumpJsonPretty(document);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -14,38 +15,91 @@
 #include "engine/adapter/adapter_folder.h"
 #include "engine/adapter/target_modules.h"
 #include "engine/adapter/trainable.h"
+#include "engine/model/adapters.h"
 #include "engine/model/random_normal.h"
 #include "engine/model/status_error.h"
 
 namespace assay::engine {
 namespace {
 
-std::string a_name(const Linear& linear) {
-  return "base_model.model." + linear.path + ".lora_A.weight";
-}
-std::string b_name(const Linear& linear) {
-  return "base_model.model." + linear.path + ".lora_B.weight";
-}
-
-/// A linear layer with the sizes that it has in the whole model.
+/// An adapter that is to be put on, with its sizes in the whole model.
 struct Target {
-  Linear& linear;
+  Adapter adapter;
+  int64_t rank;  ///< of an adapter of experts, of all of them together
   int64_t out;
   int64_t in;
+  at::TensorOptions options;
 };
 
-std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching) {
+at::TensorOptions adapter_options(const Linear& linear) {
+  return at::TensorOptions().dtype(at::kFloat).device(linear.weight_OI.device());
+}
+
+void add_linears(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching,
+                 std::vector<Target>& targets) {
   const std::vector<Linear*> linears = model.linears();
   std::vector<std::string> paths;
   for (const Linear* linear : linears) {
     paths.push_back(linear->path);
   }
-  std::vector<Target> targets;
   for (const size_t index : matched_modules(paths, config, matching)) {
     Linear& linear = *linears[index];
     const std::vector<int64_t> whole =
         whole_shape(model.split_rules(), linear.path + ".weight", linear.weight_OI.sizes().vec(), place.ranks);
-    targets.push_back({linear, whole[0], whole[1]});
+    targets.push_back({.adapter = {linear.path, &linear.lora.emplace()},
+                       .rank = config.rank,
+                       .out = whole[0],
+                       .in = whole[1],
+                       .options = adapter_options(linear)});
+  }
+}
+
+void check_stacks(const std::vector<ExpertStack*>& stacks, const LoraConfig& config, const TensorPlace& place) {
+  for (const std::string& target : config.target_parameters) {
+    if (!std::ranges::any_of(stacks, [&](const auto* stack) { return matches_target(stack->path, target); })) {
+      throw_invalid_argument(fmt::format("target parameter '{}' is no tensor of experts of the model{}", target,
+                                         stacks.empty() ? ", which has none" : ": gate_up_proj, down_proj"));
+    }
+  }
+  if (config.dropout > 0) {
+    throw_invalid_argument(
+        fmt::format("adapters of experts have no dropout, in peft neither: set it to 0, not {}", config.dropout));
+  }
+  if (place.ranks > 1) {
+    throw_invalid_argument("adapters of experts are not divided over tensor ranks: set tp_size to 1");
+  }
+}
+
+void add_stacks(CausalLM& model, const LoraConfig& config, const TensorPlace& place, std::vector<Target>& targets) {
+  const std::vector<ExpertStack*> stacks = model.expert_stacks();
+  check_stacks(stacks, config, place);
+  std::vector<ExpertStack*> targeted;
+  const size_t first = targets.size();
+  for (ExpertStack* stack : stacks) {
+    if (std::ranges::any_of(config.target_parameters,
+                            [&](const std::string& target) { return matches_target(stack->path, target); })) {
+      stack->lora.emplace();
+      targeted.push_back(stack);
+    }
+  }
+  // What peft calls one of them follows from which others there are.
+  for (const Adapter& adapter : adapters_of({}, targeted)) {
+    const ExpertStack& stack = *targeted[targets.size() - first];
+    targets.push_back({.adapter = adapter,
+                       .rank = config.rank * stack.experts,
+                       .out = stack.out,
+                       .in = stack.in,
+                       .options = adapter_options(*model.linears().front())});
+  }
+}
+
+std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching) {
+  std::vector<Target> targets;
+  if (!config.target_modules.empty() || !config.target_pattern.empty()) {
+    add_linears(model, config, place, matching, targets);
+  }
+  if (!config.target_parameters.empty()) {
+    add_stacks(model, config, place, targets);
   }
   return targets;
 }
@@ -57,6 +111,17 @@ std::vector<std::string> all_linear_names(CausalLM& model) {
     names.insert(linear->path.substr(linear->path.rfind('.') + 1));
   }
   return {names.begin(), names.end()};
+}
+
+/// Names of linear layers, and of experts' tensors where no layer has them.
+void set_targets(CausalLM& model, const std::vector<std::string>& targets, LoraConfig& config) {
+  const std::vector<Linear*> linears = model.linears();
+  const std::vector<ExpertStack*> stacks = model.expert_stacks();
+  for (const std::string& target : targets) {
+    const auto has_path = [&](const auto* part) { return matches_target(part->path, target); };
+    const bool is_parameter = std::ranges::none_of(linears, has_path) && std::ranges::any_of(stacks, has_path);
+    (is_parameter ? config.target_parameters : config.target_modules).push_back(target);
+  }
 }
 
 LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options) {
@@ -80,43 +145,38 @@ LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options)
   } else if (targets.size() == 1 && is_pattern(targets[0])) {
     config.target_pattern = targets[0];
   } else {
-    config.target_modules = targets;
+    set_targets(model, targets, config);
   }
   return config;
-}
-
-at::TensorOptions adapter_options(const Linear& linear) {
-  return at::TensorOptions().dtype(at::kFloat).device(linear.weight_OI.device());
 }
 
 /// The rank's part of an adapter of the whole layer.
 void put_on(const Target& target, const LoraConfig& config, SplitRules rules, const TensorPlace& place,
             const at::Tensor& a_rI, const at::Tensor& b_Or) {
-  Linear& linear = target.linear;
   const auto part = [&](const std::string& name, const at::Tensor& whole) {
-    return cut_for_rank(rules, name, whole, place).to(adapter_options(linear)).requires_grad_();
+    return cut_for_rank(rules, name, whole, place).to(target.options).requires_grad_();
   };
-  linear.lora = LoraTensors{.a_rI = part(a_name(linear), a_rI),
-                            .b_Or = part(b_name(linear), b_Or),
-                            .scale = config.scale(),
-                            .dropout = config.dropout};
+  *target.adapter.tensors = LoraTensors{.a_rI = part(target.adapter.a_name(), a_rI),
+                                        .b_Or = part(target.adapter.b_name(), b_Or),
+                                        .scale = config.scale(),
+                                        .dropout = config.dropout};
 }
 
 /// Kaiming uniform with a = sqrt(5) (He et al. 2015) has the bound sqrt(6 / ((1 + a^2) fan_in)) = 1 / sqrt(fan_in).
-at::Tensor draw_a(const Target& target, int64_t rank, uint64_t seed) {
-  if (target.linear.weight_OI.is_meta()) {
-    return at::empty({rank, target.in}, adapter_options(target.linear));
+at::Tensor draw_a(const Target& target, uint64_t seed) {
+  if (target.options.device().is_meta()) {
+    return at::empty({target.rank, target.in}, target.options);
   }
-  at::Tensor a_rI = at::empty({rank, target.in}, at::kFloat);
-  fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(target.in)), stream_key(seed, a_name(target.linear)));
+  at::Tensor a_rI = at::empty({target.rank, target.in}, at::kFloat);
+  fill_uniform(a_rI, 1.0 / std::sqrt(static_cast<double>(target.in)), stream_key(seed, target.adapter.a_name()));
   return a_rI;
 }
 
 void put_on_fresh(CausalLM& model, const LoraConfig& config, uint64_t seed, const TensorPlace& place) {
   const Matching matching = model.is_whole() ? Matching::kEveryTarget : Matching::kPartOfModel;
   for (const Target& target : targets_of(model, config, place, matching)) {
-    put_on(target, config, model.split_rules(), place, draw_a(target, config.rank, seed),
-           at::zeros({target.out, config.rank}, adapter_options(target.linear)));
+    put_on(target, config, model.split_rules(), place, draw_a(target, seed),
+           at::zeros({target.out, target.rank}, target.options));
   }
 }
 
@@ -128,8 +188,8 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, c
   // peft passes over listed targets that the model lacks, as long as one is there.
   const Matching matching = model.is_whole() ? Matching::kAnyTarget : Matching::kPartOfModel;
   for (const Target& target : targets_of(model, config, place, matching)) {
-    const at::Tensor a_rI = take_tensor(file, a_name(target.linear), {config.rank, target.in}, taken);
-    const at::Tensor b_Or = take_tensor(file, b_name(target.linear), {target.out, config.rank}, taken);
+    const at::Tensor a_rI = take_tensor(file, target.adapter.a_name(), {target.rank, target.in}, taken);
+    const at::Tensor b_Or = take_tensor(file, target.adapter.b_name(), {target.out, target.rank}, taken);
     put_on(target, config, model.split_rules(), place, a_rI, b_Or);
   }
   for (const auto& [name, entry] : file.entries()) {
@@ -162,11 +222,9 @@ LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t
 
 std::vector<NamedTensor> lora_parameters(CausalLM& model) {
   std::vector<NamedTensor> adapters;
-  for (const Linear* linear : model.linears()) {
-    if (linear->lora) {
-      adapters.emplace_back(a_name(*linear), linear->lora->a_rI);
-      adapters.emplace_back(b_name(*linear), linear->lora->b_Or);
-    }
+  for (const Adapter& adapter : adapters_of(model.linears(), model.expert_stacks())) {
+    adapters.emplace_back(adapter.a_name(), adapter.tensors->a_rI);
+    adapters.emplace_back(adapter.b_name(), adapter.tensors->b_Or);
   }
   return adapters;
 }

@@ -18,6 +18,8 @@ struct LoraConfig {
   bool use_rslora = false;  ///< scale alpha / sqrt(rank) instead of alpha / rank
   /// As peft matches them: each is a whole module path or its last components.
   std::vector<std::string> target_modules;
+  /// Tensors of experts, matched likewise ("experts.gate_up_proj"): peft's target_parameters.
+  std::vector<std::string> target_parameters;
   /// Instead of a list: a regular expression that a whole module path must match. Empty when target_modules is set.
   std::string target_pattern;
 
@@ -28,10 +30,11 @@ struct LoraConfig {
 /// zero; both are float32 and require grad whatever the dtype of the base (peft's autocast_adapter_dtype).
 ///
 /// `options.target_modules` is matched as peft does: module names or path suffixes, `all-linear`, or, as its only
-/// entry, a regular expression. When `options.adapter_dir` is set, rank, alpha, dropout, targets and weights are those
-/// of that folder and the other options are not looked at. Of each adapter a model with parts of its features gets
-/// those of the rank at `place`. Returns what was put on.
-/// Throws StatusError: a target that matches nothing (with the available ones), or an unusable adapter folder.
+/// entry, a regular expression. A name of experts' tensors ("experts.gate_up_proj") may be among them, which peft has
+/// as target_parameters: without dropout, and not over tensor ranks. When `options.adapter_dir` is set, rank, alpha,
+/// dropout, targets and weights are those of that folder and the other options are not looked at. Of each adapter a
+/// model with parts of its features gets those of the rank at `place`. Returns what was put on. Throws StatusError: a
+/// target that matches nothing (with the available ones), or an unusable adapter folder.
 LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed, const TensorPlace& place = {});
 
 /// The adapters that are on, under peft's names ("base_model.model.<module path>.lora_A.weight").

@@ -13,6 +13,7 @@
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/model/activation_cost.h"
+#include "engine/model/expert_stack.h"
 #include "engine/model/recomputable.h"
 #include "engine/model/split_hooks.h"
 
@@ -84,6 +85,8 @@ class CausalLM : public Splittable {
   virtual at::Tensor& prompt_PH() = 0;
   /// Every linear layer that an adapter may be put on (not the embedding); pointers stay valid as long as the model.
   virtual std::vector<Linear*> linears() = 0;
+  /// The experts' tensors that an adapter may be put on, a layer's together; pointers stay valid likewise.
+  virtual std::vector<ExpertStack*> expert_stacks() { return {}; }
   /// Every linear layer, with the head.
   virtual std::vector<Linear*> linears_and_head() = 0;
 

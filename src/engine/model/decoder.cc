@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/model/adapters.h"
 #include "engine/model/decoder_forecast.h"
 #include "engine/model/feature_dropout.h"
 
@@ -283,13 +284,10 @@ std::vector<ParameterUnit> Decoder::units() {
     units.front().parameters.push_back({kPromptName, &prompt_PH_});
   }
   for (size_t i = 0; i < layers_.size(); ++i) {
-    for (Linear* linear : layers_[i]->linears()) {
-      if (linear->lora) {
-        const std::string path = "base_model.model." + linear->path;
-        std::vector<ParameterRef>& parameters = units[static_cast<size_t>(unit_of_layer(i))].parameters;
-        parameters.push_back({path + ".lora_A.weight", &linear->lora->a_rI});
-        parameters.push_back({path + ".lora_B.weight", &linear->lora->b_Or});
-      }
+    for (const Adapter& adapter : adapters_of(layers_[i]->linears(), layers_[i]->stacks())) {
+      std::vector<ParameterRef>& parameters = units[static_cast<size_t>(unit_of_layer(i))].parameters;
+      parameters.push_back({adapter.a_name(), &adapter.tensors->a_rI});
+      parameters.push_back({adapter.b_name(), &adapter.tensors->b_Or});
     }
   }
   return units;
@@ -299,6 +297,14 @@ std::vector<Linear*> Decoder::linears() {
   std::vector<Linear*> all;
   for (const auto& layer : layers_) {
     all.insert(all.end(), layer->linears().begin(), layer->linears().end());
+  }
+  return all;
+}
+
+std::vector<ExpertStack*> Decoder::expert_stacks() {
+  std::vector<ExpertStack*> all;
+  for (const auto& layer : layers_) {
+    all.insert(all.end(), layer->stacks().begin(), layer->stacks().end());
   }
   return all;
 }

@@ -39,6 +39,7 @@ class Decoder : public CausalLM {
   std::vector<NamedTensor> parameters() const override;
   at::Tensor& prompt_PH() override { return prompt_PH_; }
   std::vector<Linear*> linears() override;
+  std::vector<ExpertStack*> expert_stacks() override;
   std::vector<Linear*> linears_and_head() override;
   const ModelConfig& config() const override { return config_; }
   ActivationCost activation_cost(int64_t tokens, int64_t longest) const override;

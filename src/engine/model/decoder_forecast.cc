@@ -11,9 +11,24 @@ namespace {
 
 constexpr int64_t kStatistic = sizeof(float);
 
-/// What a layer's adapters keep for each token: their thin products.
-int64_t adapter_bytes(const DecoderLayer& layer) {
+/// What a layer's adapters of experts keep beside the thin products: themselves, in the order of the products.
+int64_t stack_bytes(const DecoderLayer& layer) {
+  int64_t numbers = 0;
+  for (const ExpertStack* stack : layer.stacks()) {
+    numbers += stack->lora ? stack->lora->a_rI.numel() + stack->lora->b_Or.numel() : 0;
+  }
+  return numbers * static_cast<int64_t>(layer.options().dtype().itemsize());
+}
+
+/// What a layer's adapters keep for each token: their thin products, of experts once for each that it has, and scaled.
+int64_t adapter_bytes(const ModelConfig& config, const DecoderLayer& layer) {
   int64_t bytes = 0;
+  for (const ExpertStack* stack : layer.stacks()) {
+    if (stack->lora) {
+      const int64_t rank = stack->lora->a_rI.size(0) / stack->experts;
+      bytes += 2 * config.experts_per_token * rank * static_cast<int64_t>(layer.options().dtype().itemsize());
+    }
+  }
   for (const Linear* linear : layer.linears()) {
     if (linear->lora) {
       bytes += linear->lora->a_rI.size(0) * static_cast<int64_t>(sizeof(float));
@@ -94,7 +109,9 @@ LayerCost cost_of(const ModelConfig& config, const DecoderLayer& layer, int64_t 
   // Gradients of the activation, gate and up, the activation made again, and the gradients that meet at a norm.
   // Of a mixture the rows of a token's experts meet there.
   const int64_t rows = std::max(config.hidden_size, widths.mixed);
-  return {.kept = tokens * (kept_bytes(config, widths, element) + element * factors + adapter_bytes(layer) + dropped),
+  return {.kept = tokens * (kept_bytes(config, widths, element) + element * factors + adapter_bytes(config, layer) +
+                            dropped) +
+                  stack_bytes(layer),
           .checkpointed = tokens * (element * config.hidden_size + (layer.options().device().is_cpu() ? attended : 0)),
           .working = tokens * element * 4 * (widths.inner + rows) + longest * widths.mixer_row_bytes +
                      tokens * widths.mixer_token_bytes + std::min(tokens, kScanBlock) * widths.mixer_block_bytes +

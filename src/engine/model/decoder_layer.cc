@@ -22,6 +22,8 @@ DecoderLayer::DecoderLayer(std::string path, std::vector<Linear*> linears, std::
 
 bool DecoderLayer::trains() const {
   return std::ranges::any_of(norms_, &Norm::trains) || std::ranges::any_of(linears_, &Linear::trains) ||
+         std::ranges::any_of(stacks_,
+                             [](const auto* stack) { return stack->lora && stack->lora->a_rI.requires_grad(); }) ||
          std::ranges::any_of(others_, [](const auto& other) { return other.second->requires_grad(); });
 }
 

@@ -56,6 +56,7 @@ class DecoderLayer {
   virtual LayerWidths widths() const = 0;
 
   const std::vector<Linear*>& linears() const { return linears_; }
+  const std::vector<ExpertStack*>& stacks() const { return stacks_; }
   /// Of a weight of its products.
   at::TensorOptions options() const { return linears_.front()->weight_OI.options(); }
   /// Whether anything of it has a gradient.
@@ -73,6 +74,8 @@ class DecoderLayer {
   /// A parameter that belongs to neither.
   void add_place(std::string name, at::Tensor* place) { others_.emplace_back(std::move(name), place); }
 
+  void add_stacks(std::vector<ExpertStack*> stacks) { stacks_ = std::move(stacks); }
+
   /// What the heads give, before the product that follows. `part`: which of the equal parts of the heads these are.
   /// `beside`: features of each head beside ModelConfig::head_dim.
   at::Tensor attend(const at::Tensor& q_TND, const at::Tensor& k_TKD, const at::Tensor& v_TKD, const LayerRun& run,
@@ -82,6 +85,7 @@ class DecoderLayer {
 
  private:
   std::vector<Linear*> linears_;
+  std::vector<ExpertStack*> stacks_;
   std::vector<Norm*> norms_;
   std::vector<std::pair<std::string, at::Tensor*>> others_;
 };

@@ -23,10 +23,25 @@ Recomputable recomputable_rows(const Recomputable& x_TH, const Routing& routing)
   return rows;
 }
 
+/// Where transformers has the experts' tensors: Mixtral's, which are apart in its files, elsewhere than these.
+std::string stacks_path(const architecture::ModelConfig& config, const std::string& path) {
+  return (config.stacked_experts ? path : path.substr(0, path.rfind('.')) + ".mlp") + ".experts.";
+}
+
 }  // namespace
 
 Experts::Experts(const architecture::ModelConfig& config, const std::string& path)
-    : path_(path), experts_(config.num_experts), per_token_(config.experts_per_token) {
+    : path_(path),
+      experts_(config.num_experts),
+      per_token_(config.experts_per_token),
+      gate_up_stack_{.path = stacks_path(config, path) + "gate_up_proj",
+                     .experts = experts_,
+                     .out = 2 * config.intermediate_size,
+                     .in = config.hidden_size},
+      down_stack_{.path = stacks_path(config, path) + "down_proj",
+                  .experts = experts_,
+                  .out = config.hidden_size,
+                  .in = config.intermediate_size} {
   const auto apart = static_cast<size_t>(config.stacked_experts ? 0 : experts_);
   gate_up_.resize(config.stacked_experts ? 1 : 0);
   gate_.resize(apart);
@@ -80,8 +95,14 @@ at::Tensor Experts::weighted(const Recomputable& x_SH, const Routing& routing, O
     gate_SI = halves[0].contiguous();
     up_SI = halves[1].contiguous();
   }
+  if (gate_up_stack_.lora) {
+    const auto halves = gate_up_stack_.update(x_SH, offsets).chunk(2, 1);
+    gate_SI = gate_SI + halves[0];
+    up_SI = up_SI + halves[1];
+  }
   const Recomputable inner_SI = recomputable_swiglu(gate_SI, up_SI, routing.weights_S);
-  return grouped_linear(inner_SI.value, down_, offsets, inner_SI.again, output);
+  const at::Tensor y_SH = grouped_linear(inner_SI.value, down_, offsets, inner_SI.again, output);
+  return down_stack_.lora ? y_SH + down_stack_.update(inner_SI, offsets, output) : y_SH;
 }
 
 Routing Experts::routing_of(const Recomputable& x_TH, int64_t first, bool attaches, Output output,

@@ -12,6 +12,7 @@
 
 #include "architecture/model_config.h"
 #include "engine/kernels/grouped_linear.h"
+#include "engine/model/expert_stack.h"
 #include "engine/model/recomputable.h"
 #include "engine/model/router_balance.h"
 #include "engine/model/routing.h"
@@ -24,9 +25,13 @@ class Experts {
  public:
   /// Without parameters: each belongs at its place. `path` is "model.layers.0.block_sparse_moe".
   Experts(const architecture::ModelConfig& config, const std::string& path);
+  Experts(const Experts&) = delete;  // stacks() hands out pointers into it
 
   /// Of each parameter, by its name in the checkpoint; valid as long as this is.
   std::vector<std::pair<std::string, at::Tensor*>> places();
+
+  /// Those of gate and up, and of what follows.
+  std::vector<ExpertStack*> stacks() { return {&gate_up_stack_, &down_stack_}; }
 
   /// The sum of what a token's experts give, each times what the router gives it. Where not all are here, `part` says
   /// which of the equal parts these are, and the sum is over them. `output` as in linear() of the kernels; what
@@ -54,6 +59,7 @@ class Experts {
   ExpertWeights gate_up_;    ///< one tensor; or empty
   ExpertWeights gate_, up_;  ///< a matrix for each expert; or empty
   ExpertWeights down_;
+  ExpertStack gate_up_stack_, down_stack_;
 };
 
 }  // namespace assay::engine

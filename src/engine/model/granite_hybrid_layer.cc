@@ -47,6 +47,7 @@ class GraniteHybridLayer : private SharedMlpHolder, public Mixer {
       for (const auto& [name, place] : experts_->places()) {
         this->add_place(name, place);
       }
+      this->add_stacks(experts_->stacks());
     }
   }
 

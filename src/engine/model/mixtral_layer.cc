@@ -9,6 +9,7 @@ MixtralLayer::MixtralLayer(const ModelConfig& config, const std::string& path)
   for (const auto& [name, place] : experts_.places()) {
     add_place(name, place);
   }
+  add_stacks(experts_.stacks());
 }
 
 LayerWidths MixtralLayer::widths() const {

@@ -10,6 +10,7 @@
 
 #include "engine/adapter/prompt_tuning.h"
 #include "engine/kernels/memory.h"
+#include "engine/model/adapters.h"
 #include "engine/model/mapped_pages.h"
 #include "engine/model/status_error.h"
 #include "measure/machine.h"
@@ -33,7 +34,7 @@ int64_t available_bytes(const job::TunePlan& plan, const StepRoom& room) {
   return std::max<int64_t>(0, usable / (on_host ? room.local_ranks : 1) - (on_host ? room.untouched_bytes : 0));
 }
 
-int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linears) {
+int64_t gradient_bytes(CausalLM& model) {
   int64_t bytes = 0;
   const auto add = [&](const at::Tensor& tensor) {
     bytes += tensor.requires_grad() ? static_cast<int64_t>(tensor.nbytes()) : 0;
@@ -41,11 +42,9 @@ int64_t gradient_bytes(const CausalLM& model, const std::vector<Linear*>& linear
   for (const auto& [name, parameter] : model.parameters()) {
     add(parameter);
   }
-  for (const Linear* linear : linears) {
-    if (linear->lora) {
-      add(linear->lora->a_rI);
-      add(linear->lora->b_Or);
-    }
+  for (const Adapter& adapter : adapters_of(model.linears(), model.expert_stacks())) {
+    add(adapter.tensors->a_rI);
+    add(adapter.tensors->b_Or);
   }
   return bytes;
 }
@@ -125,7 +124,7 @@ CheckpointingChoice set_checkpointing(const job::TunePlan& plan, const data::Tok
                                       CausalLM& model) {
   const ActivationCost of_one = model.activation_cost(most_tokens(rows, plan), longest_row(rows, plan));
   const StepNeed need{.activations = of_one.in_flight(room.in_flight),
-                      .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model, model.linears()),
+                      .gradient_bytes = room.has_gradients ? 0 : gradient_bytes(model),
                       .accumulates = plan.gradient_accumulation_steps > 1};
   // Of a part all layers keep activations, as those of the other parts may.
   CheckpointingChoice choice{.layers = model.is_whole() ? need.activations.layers() : model.config().num_layers};

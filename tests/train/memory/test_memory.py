@@ -84,6 +84,8 @@ def assert_foretold(results):
         ("bloom", {}),
         ("mixtral", {}),
         ("granitemoe", {}),
+        ("mixtral", tiny.EXPERTS_LORA),
+        ("granitemoe", {"dtype": "float32", "gradient_checkpointing": "on", **tiny.EXPERTS_LORA}),
         ("mixtral-balanced", {}),
         ("granitemoehybrid", {}),
         ("granitemoehybrid", {"method": "lora", "lora": {"rank": 4, "target_modules": ["q_proj", "v_proj"]}}),

@@ -106,6 +106,20 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
         assert [event["phase"] for event in measured] == ["init", "steady", "save"] and measured[1]["peak_bytes"] > 0
 
 
+@pytest.mark.parametrize(("plugin", "knobs"), [("FULL_SHARD", {"prefetch": 1}), ("hybrid_parallel", {"pp_size": 2})])
+@pytest.mark.parametrize("model", ["mixtral", "granitemoe"])
+def test_adapters_of_experts_follow_one_rank(model, plugin, knobs, models, tmp_path):
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    plan = plan_of(alone, models[model], gradient_accumulation_steps=4, output_dir=str(alone), **tiny.EXPERTS_LORA)
+    events = train(alone, **plan).events
+    accumulation = 4 // (2 // knobs.get("pp_size", 1))
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=accumulation, **tiny.EXPERTS_LORA)
+    results = train_on(tmp_path / "two", 2, **plan, plugin=plugin, knobs=knobs)
+    assert_same_course(results[0], events)
+    assert_same_weights(saved(tmp_path / "two" / "out", "lora"), saved(alone, "lora"))
+
+
 @pytest.mark.parametrize(
     ("plugin", "knobs"),
     [
@@ -395,6 +409,9 @@ def test_what_ranks_cannot_do_gets_one_line_on_every_rank(models, tmp_path):
         )
     for reason in refused(tmp_path, 2, **plan, optimizer="sgd"):
         assert "optimizer 'sgd' is not supported over ranks" in reason
+    experts = plan_of(tmp_path, models["mixtral"], save="none", **tiny.EXPERTS_LORA)
+    for reason in refused(tmp_path, 2, **experts, plugin="hybrid_parallel", knobs={"tp_size": 2}):
+        assert "adapters of experts are not divided over tensor ranks" in reason
     for ranks, knobs, line in (
         (3, {"pp_size": 3}, "the model's 2 layers are fewer than pp_size 3: each stage needs at least one"),
         (2, {"pp_size": 2, "microbatches": 3}, "batch_size 2 does not divide into microbatches 3"),
