@@ -44,8 +44,8 @@ constexpr char kFineTuningTargets[] =
     "peak_tensor_bytes plan_seconds predicted_peak_bytes real_tokens real_tokens_per_second "
     "real_tokens_per_second_ci_high "
     "real_tokens_per_second_ci_low samples samples_per_second_exact step_seconds_mad step_seconds_median "
-    "step_seconds_p90 steps_per_second_exact supervised_tokens supervised_tokens_per_second train_runtime "
-    "train_runtime_total train_samples_per_second train_steps_per_second train_tokens_per_gpu_per_second "
+    "step_seconds_p90 steps_per_second_exact supervised_tokens supervised_tokens_per_second tokens_per_joule "
+    "train_runtime train_runtime_total train_samples_per_second train_steps_per_second train_tokens_per_gpu_per_second "
     "train_tokens_per_second trainable_parameters training_steps utilization_samples warmup_seconds warmup_steps";
 
 constexpr char kVitTargets[] =

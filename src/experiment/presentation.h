@@ -43,6 +43,7 @@ enum class Quantity {
   kLoss,
   kModelFlops,
   kHardwareFlops,
+  kEnergyEfficiency,  ///< work for each joule: more is better
   kRuntime,
   kReachedTflops,  ///< what a run reached of RunPlan::ceiling
   kSteps,          ///< optimiser steps that the values are of

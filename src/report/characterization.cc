@@ -95,6 +95,45 @@ std::string OrNothing(const json& number) {
   return number.is_null() ? "" : fmt::format("{:.2g}", number.get<double>());
 }
 
+/// Where each of speed, memory and energy stands among `metrics`; empty where one is missing.
+std::vector<size_t> ResourceMetrics(const std::vector<Metric>& metrics) {
+  std::vector<size_t> places;
+  for (const MetricKind kind :
+       {MetricKind::kThroughput, MetricKind::kPeakTensorMemory, MetricKind::kEnergyEfficiency}) {
+    const Metric* const metric = FindMetric(metrics, kind);
+    if (metric == nullptr) {
+      return {};
+    }
+    places.push_back(static_cast<size_t>(metric - metrics.data()));
+  }
+  return places;
+}
+
+json ResourcesJson(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates) {
+  const std::vector<size_t> objectives = ResourceMetrics(metrics);
+  if (objectives.empty()) {
+    return {};
+  }
+  json resources = {{"metrics", json::array()}, {"configurations", json::array()}};
+  for (const size_t metric : objectives) {
+    resources["metrics"].push_back(metrics[metric].Heading());
+  }
+  for (const size_t at : NothingBeats(results, metrics, estimates, objectives)) {
+    json values = json::array();
+    for (const size_t metric : objectives) {
+      values.push_back(estimates.At(at, metric)->value);
+    }
+    resources["configurations"].push_back(
+        {{"label", results.Label(results.configurations()[at])}, {"values", std::move(values)}});
+  }
+  size_t unknown = 0;
+  for (size_t i = 0; i < results.configurations().size(); ++i) {
+    unknown += estimates.At(i, objectives[0]) && !estimates.At(i, objectives[2]) ? 1 : 0;
+  }
+  resources["unknown"] = unknown;
+  return resources;
+}
+
 std::string ScalingText(const json& steps) {
   TextTable table({"property", "from", "to", "pairs", "speed-up", "efficiency", "p"});
   for (const json& step : steps) {
@@ -121,6 +160,27 @@ std::string FrontText(const json& front) {
   return fmt::format("\nNothing beats in {} and {}\n{}", x, y, table.Render());
 }
 
+std::string ResourcesText(const json& resources) {
+  if (resources.is_null()) {
+    return "\nNo front of speed, memory and energy: energy was not measured, which GPUs alone tell\n";
+  }
+  const auto metrics = resources.at("metrics").get<std::vector<std::string>>();
+  std::vector<std::string> heading = {"configuration"};
+  heading.insert(heading.end(), metrics.begin(), metrics.end());
+  TextTable table(heading);
+  for (const json& each : resources.at("configurations")) {
+    std::vector<std::string> row = {each.at("label").get<std::string>()};
+    for (const json& value : each.at("values")) {
+      row.push_back(Readable(value.get<double>()));
+    }
+    table.AddRow(row);
+  }
+  const auto unknown = resources.at("unknown").get<size_t>();
+  return fmt::format(
+      "\nNothing beats in {} at once\n{}{}", Join(metrics, ", "), table.Render(),
+      unknown == 0 ? "" : fmt::format("{} without a measured energy\n", Count(unknown, "configuration")));
+}
+
 std::string FullText(const json& characterization) {
   std::string text = ScalingText(characterization.at("scaling"));
   for (const json& pair : characterization.at("pairs")) {
@@ -130,7 +190,9 @@ std::string FullText(const json& characterization) {
   for (const json& front : characterization.at("fronts")) {
     text += FrontText(front);
   }
-  return text;
+  const bool any = !characterization.at("fronts").empty();
+  const auto resources = characterization.find("resources");  // which older ones have not
+  return any && resources != characterization.end() ? text + ResourcesText(*resources) : text;
 }
 
 /// From the first of `values`, of which nothing need have been measured, to each of the others.
@@ -189,7 +251,8 @@ json CharacterizationJson(const ResultSet& results) {
           {"comparisons", findings.comparisons},
           {"scaling", ScalingJson(FindScaling(results, metrics))},
           {"pairs", PairsJson(findings)},
-          {"fronts", FrontsJson(results, metrics, estimates)}};
+          {"fronts", FrontsJson(results, metrics, estimates)},
+          {"resources", ResourcesJson(results, metrics, estimates)}};
 }
 
 std::string CharacterizationText(const json& characterization) {

@@ -88,6 +88,30 @@ TEST(CharacterizationTest, WithoutRanksOrMeasurementsThereIsNoScaling) {
   EXPECT_EQ(CharacterizationText(CharacterizationJson(ResultSet({}))), "");
 }
 
+TEST(CharacterizationTest, EnergyStandsBesideSpeedAndMemoryWhereItWasMeasured) {
+  std::vector<Measurement> runs = Scaled();
+  const nlohmann::json without = CharacterizationJson(ResultSet(runs));
+  EXPECT_TRUE(without["resources"].is_null());
+  EXPECT_THAT(CharacterizationText(without), HasSubstr("energy was not measured"));
+  for (Measurement& run : runs) {
+    // More GPUs are faster in the same memory and do less for a joule, but for a batch of 4 on two, which four beat in
+    // all; of a batch of 4 on one nobody knows.
+    const auto gpus = std::get<int64_t>(run.entity["number_gpus"]);
+    const bool is_small = run.entity["batch_size"] == space::Value(int64_t{2});
+    if (gpus > 1 || is_small) {
+      run.properties["tokens_per_joule"] = gpus == 2 && !is_small ? 1.0 : 10.0 / static_cast<double>(gpus);
+    }
+  }
+  const nlohmann::json with = CharacterizationJson(ResultSet(runs));
+  const nlohmann::json& resources = with["resources"];
+  EXPECT_EQ(resources["metrics"], nlohmann::json({"real tokens/s", "tensor GiB", "energy tokens/J"}));
+  EXPECT_EQ(resources["configurations"].size(), 4);
+  EXPECT_EQ(resources["unknown"], 1);
+  const std::string text = CharacterizationText(with);
+  EXPECT_THAT(text, HasSubstr("Nothing beats in real tokens/s, tensor GiB, energy tokens/J at once"));
+  EXPECT_THAT(text, HasSubstr("1 configuration without a measured energy"));
+}
+
 TEST(CharacterizationTest, WhatIsOfAnotherFormHasNoText) {
   for (const char* other : {"3", "[]", "{}", R"({"scaling": [{}], "pairs": [], "fronts": []})",
                             R"({"scaling": [], "pairs": 1, "fronts": [{"x": "a", "y": "b", "configurations": {}}]})",

@@ -49,6 +49,7 @@ constexpr std::array kMetricSpecs = {
     MetricSpec{MetricKind::kGpu, "GPU use", "GPU", "%", "", nullptr},
     MetricSpec{MetricKind::kModelFlops, "Model FLOP/s utilisation", "MFU", "%", "", nullptr},
     MetricSpec{MetricKind::kHardwareFlops, "Hardware FLOP/s utilisation", "HFU", "%", "", nullptr},
+    MetricSpec{MetricKind::kEnergyEfficiency, "Work for each joule", "energy", "", "", nullptr},
     MetricSpec{MetricKind::kLoss, "Last loss", "last loss", "", "loss", &Last},
     MetricSpec{MetricKind::kRuntime, "Training time", "train", "s", "", nullptr},
 };

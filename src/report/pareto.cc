@@ -1,7 +1,9 @@
 #include "report/pareto.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 namespace assay::report {
 namespace {
@@ -29,6 +31,11 @@ void AddFront(std::vector<Placed> points, std::vector<size_t>& front) {
   }
 }
 
+/// Of values of which higher ones are better: `a` is as good in all and better in one.
+bool Beats(const std::vector<double>& a, const std::vector<double>& b) {
+  return a != b && std::ranges::equal(a, b, std::ranges::greater_equal());
+}
+
 }  // namespace
 
 Better BetterOf(MetricKind kind) {
@@ -36,6 +43,7 @@ Better BetterOf(MetricKind kind) {
     case MetricKind::kThroughput:
     case MetricKind::kModelFlops:
     case MetricKind::kHardwareFlops:
+    case MetricKind::kEnergyEfficiency:
       return Better::kHigher;
     case MetricKind::kStepSeconds:
     case MetricKind::kPeakTensorMemory:
@@ -59,6 +67,38 @@ std::vector<size_t> ConditionGroups(const ResultSet& results) {
     groups.push_back(numbers.emplace(std::move(conditions), numbers.size()).first->second);
   }
   return groups;
+}
+
+std::vector<size_t> NothingBeats(const ResultSet& results, const std::vector<Metric>& metrics,
+                                 const Estimates& estimates, std::span<const size_t> objectives) {
+  struct Candidate {
+    size_t configuration = 0;
+    size_t group = 0;
+    std::vector<double> goodness;
+  };
+  std::vector<Candidate> candidates;
+  const std::vector<size_t> group_of = ConditionGroups(results);
+  for (size_t i = 0; i < group_of.size(); ++i) {
+    Candidate candidate{.configuration = i, .group = group_of[i], .goodness = {}};
+    for (const size_t metric : objectives) {
+      if (const auto& at = estimates.At(i, metric)) {
+        candidate.goodness.push_back(Goodness(at->value, BetterOf(metrics[metric].kind)));
+      }
+    }
+    if (candidate.goodness.size() == objectives.size()) {
+      candidates.push_back(std::move(candidate));
+    }
+  }
+  std::vector<size_t> front;
+  for (const Candidate& candidate : candidates) {
+    const bool is_beaten = std::ranges::any_of(candidates, [&](const Candidate& other) {
+      return other.group == candidate.group && Beats(other.goodness, candidate.goodness);
+    });
+    if (!is_beaten) {
+      front.push_back(candidate.configuration);
+    }
+  }
+  return front;
 }
 
 std::vector<Front> FindFronts(const ResultSet& results, const std::vector<Metric>& metrics,

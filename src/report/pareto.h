@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "report/estimates.h"
@@ -26,6 +27,11 @@ struct Front {
 
 /// One for each two metrics that have a better side.
 std::vector<Front> FindFronts(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates);
+
+/// The configurations, in their order, that have all `objectives` (places among `metrics`, which have a better side)
+/// and of which none of the same machine and commit is as good in all and better in one.
+std::vector<size_t> NothingBeats(const ResultSet& results, const std::vector<Metric>& metrics,
+                                 const Estimates& estimates, std::span<const size_t> objectives);
 
 /// For each configuration the number of its combination of conditions, from 0, in the order in which they come.
 std::vector<size_t> ConditionGroups(const ResultSet& results);

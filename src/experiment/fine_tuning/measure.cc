@@ -217,6 +217,11 @@ class FineTuningRun {
     for (const auto& [name, value] : measure::ToProperties(utilization)) {
       Set(name, value);
     }
+    if (utilization.gpu_energy_joules > 0) {
+      const auto first = std::min<int64_t>(ended_->warmup_steps, std::ssize(steps_));
+      const Counts trained = CountSteps({steps_.begin() + first, steps_.end()});
+      Set("tokens_per_joule", static_cast<double>(trained.real_tokens) / utilization.gpu_energy_joules);
+    }
   }
 
   void AddLearning() {

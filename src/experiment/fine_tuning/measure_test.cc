@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <set>
+#include <string>
 
 #include "base/files.h"
 #include "data/token_file.h"
@@ -207,9 +208,26 @@ TEST_F(FineTuningMeasureTest, UtilisationIsThatOfTheTimeInTraining) {
   EXPECT_DOUBLE_EQ(Number(Values(Record({1, 1}, After(2))), "cpu_compute_utilization"), 150);
 }
 
+/// With the samples of a GPU that counts its energy.
+job::RunRecord OnGpu(job::RunRecord record) {
+  for (const char* column : {"utilization_percent", "memory_used_bytes", "memory_total_bytes", "power_watts",
+                             "power_percent", "energy_joules"}) {
+    record.samples[std::string("gpu0.") + column] = {100, 110, 130};
+  }
+  return record;
+}
+
+TEST_F(FineTuningMeasureTest, WorkForEachJouleIsKnownWhereEnergyIs) {
+  const auto without = Values(Record(std::vector<double>(9, 1), After(9)));
+  EXPECT_FALSE(without.contains("tokens_per_joule"));
+  const auto with = Values(OnGpu(Record(std::vector<double>(9, 1), After(9))));
+  ASSERT_GT(Number(with, "gpu_energy_joules"), 0);
+  EXPECT_DOUBLE_EQ(Number(with, "tokens_per_joule"), 9 * 40 / Number(with, "gpu_energy_joules"));
+}
+
 TEST_F(FineTuningMeasureTest, EveryValueIsADeclaredTargetWithItsUnit) {
-  const auto measured =
-      MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_, Record(std::vector<double>(9, 1), After(9)));
+  const auto measured = MeasureFineTuning(testing::CompletePoint(testing::kFull), plan_,
+                                          OnGpu(Record(std::vector<double>(9, 1), After(9))));
   ASSERT_TRUE(measured.ok());
   std::set<std::string> declared;
   for (const TargetSpec& target : FineTuningTargets()) {

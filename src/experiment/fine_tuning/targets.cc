@@ -82,6 +82,7 @@ const std::vector<TargetSpec>& ExactTargets() {
       {"disk_write_bytes", "B", kExact, "written to storage while training, by all ranks"},
       {"gpu_memory_peak_bytes", "B", kExact, "largest sample of any GPU's used memory"},
       {"gpu_energy_joules", "J", kExact, "energy of all GPUs while training, by the driver's counter"},
+      {"tokens_per_joule", "tokens/J", kExact, "real tokens of the steps after the warm-up / that energy; left out where none was measured", Quantity::kEnergyEfficiency},
       {"utilization_samples", "", kExact, "samples that the utilisation was made from"},
       {"plan_seconds", "s", kExact, "resolving the model, preparing the data set and hashing, before the worker was started"},
       {"overhead_seconds", "s", kExact, "wall time of the run that was neither loading nor training"},

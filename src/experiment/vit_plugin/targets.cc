@@ -59,7 +59,7 @@ const std::vector<TargetSpec>& VitPluginTargets() {
       {"parameters", "", kExact, "of the model"},
       {"cpu_seconds", "s", kExact, "user and system time of the worker, loading included"},
       {"gpu_energy_joules", "J", kExact, "energy of all GPUs while training, by the driver's counter"},
-      {"images_per_joule", "images/J", kExact, "measured images / that energy; left out without a GPU"},
+      {"images_per_joule", "images/J", kExact, "measured images / that energy; left out without a GPU", Quantity::kEnergyEfficiency},
       {"model_load_time", "s", kExact, "from the worker's main() until everything was ready"},
       {"plan_seconds", "s", kExact, "before the worker was started"},
       {"overhead_seconds", "s", kExact, "wall time of the run that was neither loading nor training"},

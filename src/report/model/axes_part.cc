@@ -40,6 +40,8 @@ std::string MetricId(const Metric& metric) {
       return "model_flops";
     case MetricKind::kHardwareFlops:
       return "hardware_flops";
+    case MetricKind::kEnergyEfficiency:
+      return "energy";
     case MetricKind::kLoss:
       return "loss";
     case MetricKind::kRuntime:
