@@ -214,6 +214,7 @@ std::string ProcessEnd::Describe() const {
 struct Subprocess::State {
   pid_t pid = -1;
   bool owns_group = false;
+  bool ends_on_interrupt = true;
   std::function<void()> on_tick;
   std::vector<OutputStream> outputs;
   FileDescriptor lifeline;  // open as long as we live
@@ -315,7 +316,7 @@ void Subprocess::State::WaitForEnd(double grace_seconds) {
   while (!HasEnded()) {
     PollOnce(std::min(nap, next_tick - MonotonicSeconds() + 1e-3), true);
     const double now = MonotonicSeconds();
-    if (const int signal = terminator.SignalDue(now); signal != 0) {
+    if (const int signal = ends_on_interrupt ? terminator.SignalDue(now) : 0; signal != 0) {
       Signal(signal);
     }
     if (now >= next_tick) {
@@ -391,6 +392,7 @@ Result<Subprocess> Subprocess::Start(SubprocessOptions options) {
   }
   ASSAY_ASSIGN_OR_RETURN(state->pid, Spawn(options, input, write_ends[0], write_ends[1]));
   state->owns_group = options.new_process_group;
+  state->ends_on_interrupt = options.ends_on_interrupt;
   state->on_tick = std::move(options.on_tick);
   state->pid_handle.Reset(static_cast<int>(::syscall(SYS_pidfd_open, state->pid, 0)));
   return Subprocess(std::move(state));

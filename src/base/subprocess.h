@@ -43,6 +43,7 @@ struct SubprocessOptions {
   /// The child's standard input and output are one socket, whose other end is channel(): neither on_stdout_line nor
   /// lifeline goes with it.
   bool channel = false;
+  bool ends_on_interrupt = true;  ///< as Wait says; else it goes on, for who started it on Ctrl-C
   bool new_process_group = true;  ///< so that a terminal's Ctrl-C reaches only us, and Kill reaches grandchildren
 };
 

@@ -180,7 +180,7 @@ Status RunShare(const job::Plan& plan, const NodeShare& share, LaunchOptions lau
 }
 
 /// Where no pipe leads to the controller: ends this process, and its ranks with it, when the file has not changed for a
-/// minute. Only changes count, whatever its clock says.
+/// minute, or is empty. Only changes count, whatever its clock says.
 void EndWhenUntouched(const std::string& file) {
   constexpr double kSilenceSeconds = 60;
   std::thread([file] {
@@ -189,6 +189,9 @@ void EndWhenUntouched(const std::string& file) {
     while (MonotonicSeconds() - changed_at < kSilenceSeconds) {
       struct stat now = {};
       const bool there = ::stat(file.c_str(), &now) == 0;
+      if (there && now.st_size == 0) {
+        break;
+      }
       if (there && (now.st_mtim.tv_sec != seen.st_mtim.tv_sec || now.st_mtim.tv_nsec != seen.st_mtim.tv_nsec)) {
         seen = now;
         changed_at = MonotonicSeconds();
@@ -225,7 +228,7 @@ int Main(int argc, char** argv) {
   app.add_option("--node", options.node, "Which of the plan's machines this is; else RANK says which rank is run");
   app.add_option("--meet", options.meet, "Where the ranks of all machines meet")->type_name("HOST:PORT");
   app.add_option("--job", options.job, "Ranks of another job are refused at the meeting place")->type_name("NAME");
-  app.add_option("--alive", options.alive, "End when nobody has touched it for a minute")->type_name("FILE");
+  app.add_option("--alive", options.alive, "End when nobody has touched it for a minute, or it is empty")->type_name("FILE");
   app.add_option("--sample-hz", options.launch.sample_hz, "Samples a second")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   InstallInterruptHandler();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -21,9 +22,13 @@ namespace {
 
 constexpr char kAliveFile[] = "alive";
 // Of looks, one a second.
-constexpr int kMostEnded = 3;        // files of a shared folder may come later than the end of their job
-constexpr int kMostRefused = 60;     // a registry that does not answer now is asked again by machines
-constexpr int kMostUnanswered = 60;  // of an agent that says nothing either
+constexpr int kMostEnded = 3;     // files of a shared folder may come later than the end of their job
+constexpr int kMostRefused = 60;  // a registry that does not answer now is asked again by machines
+
+// Of silence, where no agent says anything either.
+constexpr double kMostSeconds = 60;
+constexpr double kMostSecondsOnceCancelled = 20;  // time for agents to end their ranks and tell it
+constexpr double kSecondsUntold = 10;             // a short absence is nobody's concern
 
 }  // namespace
 
@@ -68,15 +73,20 @@ Status BatchSubmission::Follow() {
     std::this_thread::sleep_for(std::chrono::duration<double>(look_seconds_ / 10));
     ReadLines();
     Tick(InterruptRequested());
+    if (const auto look = look_.Take(); look && !ended_) {
+      TakeLook(*look);
+    }
     if (const double now = MonotonicSeconds(); !ended_ && now - looked_at >= look_seconds_) {
       looked_at = now;
-      LookAtJob();
+      Beat();
     }
   }
   return reports().refused();
 }
 
 void BatchSubmission::Cancel() {
+  cancelled_ = true;
+  static_cast<void>(SayAlive());
   if (!job_.empty()) {
     queue_.Cancel(job_);
   }
@@ -85,55 +95,70 @@ void BatchSubmission::Cancel() {
 void BatchSubmission::ReadLines() {
   lines_.Read([this](std::string_view line) {
     if (reports().Take(line)) {
-      looks_unanswered_ = 0;  // a run goes on while its queue is away, as a control plane is that is upgraded
+      seconds_unanswered_ = 0;  // a run goes on while its queue is away, as a control plane is that is upgraded
     }
   });
   ended_ = ended_ || reports().all_ended();
 }
 
 Status BatchSubmission::SayAlive() {
-  return WriteFileAtomically(folder_ + "/" + kAliveFile, UtcTimestamp() + "\n");
+  return WriteFileAtomically(folder_ + "/" + kAliveFile, cancelled_ ? "" : UtcTimestamp() + "\n");
 }
 
-Result<BatchState> BatchSubmission::Look() {
-  ASSAY_RETURN_IF_ERROR(SayAlive());
-  return queue_.Look(job_);
-}
-
-void BatchSubmission::LookAtJob() {
-  const Result<BatchState> state = Look();
-  looks_unanswered_ = state.ok() ? 0 : looks_unanswered_ + 1;
-  if (!state.ok()) {
-    if (looks_unanswered_ >= kMostUnanswered) {
-      LoseAll(
-          fmt::format("nobody says any more what becomes of {}: {}", queue_.Describe(job_), state.status().message()));
-      ended_ = true;
-      Cancel();
-    }
-    return;
+void BatchSubmission::Beat() {
+  if (const Status said = SayAlive(); !said.ok()) {
+    Unanswered(said, 1);
+  } else {
+    look_.Begin(queue_, job_);
   }
-  looks_refused_ = state->phase == BatchState::Phase::kRefused ? looks_refused_ + 1 : 0;
-  looks_ended_ = state->phase == BatchState::Phase::kEnded ? looks_ended_ + 1 : 0;
-  switch (state->phase) {
+}
+
+void BatchSubmission::TakeLook(const BatchLook::Answer& look) {
+  if (look.state.ok()) {
+    seconds_unanswered_ = 0;
+    told_unanswered_ = false;
+    TakeState(*look.state);
+  } else {
+    Unanswered(look.state.status(), std::max(1.0, look.seconds));
+  }
+}
+
+void BatchSubmission::Unanswered(const Status& why, double seconds) {
+  seconds_unanswered_ += seconds;
+  if (seconds_unanswered_ >= kSecondsUntold && !std::exchange(told_unanswered_, true)) {
+    fmt::print(stderr, "assay: nobody says what becomes of {}; it is asked again: {}\n", queue_.Describe(job_),
+               why.message());
+  }
+  if (seconds_unanswered_ >= (cancelled_ ? kMostSecondsOnceCancelled : kMostSeconds)) {
+    LoseAll(fmt::format("nobody says any more what becomes of {}: {}", queue_.Describe(job_), why.message()));
+    ended_ = true;
+    Cancel();
+  }
+}
+
+void BatchSubmission::TakeState(const BatchState& state) {
+  looks_refused_ = state.phase == BatchState::Phase::kRefused ? looks_refused_ + 1 : 0;
+  looks_ended_ = state.phase == BatchState::Phase::kEnded ? looks_ended_ + 1 : 0;
+  switch (state.phase) {
     case BatchState::Phase::kRunning:
       break;
     case BatchState::Phase::kWaiting:
-      waiting_.Waits(queue_.Describe(job_), state->why);
+      waiting_.Waits(queue_.Describe(job_), state.why);
       break;
     case BatchState::Phase::kEnded:
-      TakeEnd(*state);
+      TakeEnd(state);
       break;
     case BatchState::Phase::kNever:
-      NeverStarts(fmt::format("{} will never start: {}", queue_.Describe(job_), state->why));
+      NeverStarts(fmt::format("{} will never start: {}", queue_.Describe(job_), state.why));
       ended_ = true;
       Cancel();
       break;
     case BatchState::Phase::kRefused:
       if (looks_refused_ <= kMostRefused) {
-        waiting_.Waits(queue_.Describe(job_), state->why);
+        waiting_.Waits(queue_.Describe(job_), state.why);
         break;
       }
-      reports().Refuse(fmt::format("{} cannot start: {}", queue_.Describe(job_), state->why));
+      reports().Refuse(fmt::format("{} cannot start: {}", queue_.Describe(job_), state.why));
       ended_ = true;
       Cancel();
       break;

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <future>
 
 #include "base/files.h"
 #include "launch/agent_lines.h"
@@ -25,7 +28,7 @@ class Queue : public BatchQueue {
   std::string Describe(const std::string& name) const override { return "job " + name; }
 
   std::function<Result<BatchState>(int number)> look;
-  int looks = 0;
+  std::atomic<int> looks = 0;
 };
 
 class BatchSubmissionTest : public testing::Test {
@@ -75,11 +78,44 @@ TEST_F(BatchSubmissionTest, ARunOfWhichNobodySaysAnythingIsLost) {
   EXPECT_THAT(record.reason, AllOf(HasSubstr("nobody says any more what becomes of job 7"), HasSubstr("503")));
 }
 
+TEST_F(BatchSubmissionTest, ARunIsFollowedToItsEndWhileItsQueueIsSilent) {
+  std::promise<void> followed;
+  bool answered = false;
+  queue_.look = [&](int) -> Result<BatchState> {
+    SayTheEnd();
+    followed.get_future().wait_for(std::chrono::seconds(10));
+    answered = true;
+    return Status::Io("silent");
+  };
+  BatchSubmission submission(plan_, options_, queue_, run_, /*look_seconds=*/0.001);
+  ASSERT_TRUE(submission.Start("agent").ok());
+  EXPECT_TRUE(submission.Follow().ok());
+  EXPECT_FALSE(answered);
+  followed.set_value();
+  EXPECT_THAT(submission.Outcome().reason, HasSubstr("my own end"));
+}
+
+TEST_F(BatchSubmissionTest, AgentsOfARunThatWasCancelledAreToldInItsFolder) {
+  queue_.look = [&](int number) -> Result<BatchState> {
+    const Result<std::string> alive = ReadFile(run_ + "/alive");
+    if (number > 3) {
+      EXPECT_EQ(alive.ok() ? *alive : "unread", "");
+      SayTheEnd();
+    }
+    return BatchState{BatchState::Phase::kRunning};
+  };
+  options_.cancelled = [] { return true; };
+  BatchSubmission submission(plan_, options_, queue_, run_, /*look_seconds=*/0.001);
+  ASSERT_TRUE(submission.Start("agent").ok());
+  EXPECT_TRUE(submission.Follow().ok());
+}
+
 TEST_F(BatchSubmissionTest, AFailureToSayThatWeLiveIsNotTheEnd) {
   const std::string alive = run_ + "/alive";
+  std::atomic<bool> broken = false;
   int ticks = 0;
   options_.on_tick = [&](const measure::LiveSample&) {
-    if (queue_.looks == 1 && ++ticks == 20) {
+    if (broken && ++ticks == 20) {
       std::filesystem::remove(alive);
     }
   };
@@ -87,6 +123,7 @@ TEST_F(BatchSubmissionTest, AFailureToSayThatWeLiveIsNotTheEnd) {
     if (number == 1) {
       std::filesystem::remove(alive);
       std::filesystem::create_directory(alive);  // where a file shall be
+      broken = true;
       return BatchState{BatchState::Phase::kRunning};
     }
     SayTheEnd();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <optional>
@@ -18,23 +19,43 @@
 namespace assay::launch {
 namespace {
 
-/// What a program of Slurm's printed. An error is its own last words, one line; kIo too where it takes longer than
-/// `patience_seconds`.
-Result<std::string> RunSlurm(std::vector<std::string> argv, std::map<std::string, std::string> environment = {},
-                             double patience_seconds = std::numeric_limits<double>::infinity()) {
+/// How long a program of Slurm's may take to answer.
+double PatienceSeconds() {
+  constexpr double kUsual = 30;  // Slurm's own programs give a busy controller 10 s, some of them three times
+  const char* named = std::getenv("ASSAY_SLURM_PATIENCE");
+  const double seconds = named == nullptr ? 0 : std::atof(named);
+  return seconds > 0 ? seconds : kUsual;
+}
+
+struct SlurmCall {
+  std::map<std::string, std::string> environment = {};
+  double patience_seconds = PatienceSeconds();
+  bool ends_on_interrupt = true;  ///< else it has less time then
+};
+
+constexpr double kPatienceOnceInterrupted = 10;
+
+/// What a program of Slurm's printed. An error is its own last words, one line; kIo too where it does not answer in
+/// time.
+Result<std::string> RunSlurm(std::vector<std::string> argv, SlurmCall call = {}) {
   std::string out;
   std::string words;
+  bool silent = false;
   SubprocessOptions child;
+  const std::string command = Join(argv, " ");
   const std::string program = argv.front();
   const double start = MonotonicSeconds();
   std::optional<Subprocess> running;
   child.argv = std::move(argv);
-  child.environment = std::move(environment);
+  child.environment = std::move(call.environment);
+  child.ends_on_interrupt = call.ends_on_interrupt;
   child.on_stdout_line = [&](std::string_view line) { out += std::string(line) + "\n"; };
   child.on_stderr_line = [&](std::string_view line) { words = line; };
   child.on_tick = [&] {
-    if (MonotonicSeconds() - start > patience_seconds) {
-      words = fmt::format("no answer for {:.0f} s", patience_seconds);
+    if (InterruptRequested()) {
+      call.patience_seconds = std::min(call.patience_seconds, kPatienceOnceInterrupted);
+    }
+    if (MonotonicSeconds() - start > call.patience_seconds && !std::exchange(silent, true)) {
       running->Kill(SIGKILL);
     }
   };
@@ -45,8 +66,12 @@ Result<std::string> RunSlurm(std::vector<std::string> argv, std::map<std::string
   }
   running.emplace(*std::move(process));
   ASSAY_ASSIGN_OR_RETURN(const ProcessEnd end, running->Wait());
-  if (InterruptRequested()) {
+  if (call.ends_on_interrupt && InterruptRequested()) {
     return Status::Aborted("interrupted");
+  }
+  if (silent) {
+    return Status::Io(fmt::format("{} did not answer for {} s: does slurmctld? (ASSAY_SLURM_PATIENCE=SECONDS)", command,
+                                  call.patience_seconds));
   }
   if (!end.exited || end.exit_code != 0) {
     return Status::Io(fmt::format("{} ended with {}: {}", program, end.Describe(), OneLine(words)));
@@ -100,18 +125,21 @@ class SlurmQueue : public BatchQueue {
     if (!job.options.worker.empty()) {
       environment["ASSAY_WORKER"] = job.options.worker;
     }
-    ASSAY_ASSIGN_OR_RETURN(const std::string answer, RunSlurm({"sbatch", "--parsable", script}, environment));
+    ASSAY_ASSIGN_OR_RETURN(const std::string answer, RunSlurm({"sbatch", "--parsable", script}, {.environment = std::move(environment)}));
     return std::string(Trim(answer.substr(0, answer.find(';'))));
   }
 
   Result<BatchState> Look(const std::string& name) override {
-    // Agents end where nobody touched their file for a minute, as nobody does meanwhile.
-    constexpr double kPatienceSeconds = 20;
-    return SlurmState(
-        RunSlurm({"squeue", "--noheader", "--states=all", "--jobs=" + name, "--format=%T|%r"}, {}, kPatienceSeconds));
+    return SlurmState(RunSlurm({"squeue", "--noheader", "--states=all", "--jobs=" + name, "--format=%T|%r"},
+                               {.ends_on_interrupt = false}));
   }
 
-  void Cancel(const std::string& name) override { static_cast<void>(RunSlurm({"scancel", "--quiet", name})); }
+  void Cancel(const std::string& name) override {
+    const Result<std::string> cancelled = RunSlurm({"scancel", "--quiet", name}, {.ends_on_interrupt = false});
+    if (!cancelled.ok()) {
+      fmt::print(stderr, "assay: {}; its agents are told to end it\n", cancelled.status().message());
+    }
+  }
   std::string Describe(const std::string& name) const override { return fmt::format("job {} of Slurm", name); }
 
  private:
@@ -204,7 +232,8 @@ Result<std::string> SlurmLauncher::Ask(const std::vector<std::string>& command) 
     argv.push_back(std::move(option));
   }
   argv.insert(argv.end(), command.begin(), command.end());
-  return RunSlurm(std::move(argv));
+  // It waits for as long as the machines are busy.
+  return RunSlurm(std::move(argv), {.patience_seconds = std::numeric_limits<double>::infinity()});
 }
 
 }  // namespace assay::launch

@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/files.h"
+
 namespace assay::launch {
 namespace {
 
@@ -68,6 +73,21 @@ TEST(SlurmStateTest, OnlyWhatNoTimeChangesNeverStarts) {
     EXPECT_EQ(waiting.phase, BatchState::Phase::kWaiting);
     EXPECT_EQ(waiting.why, reason);
   }
+}
+
+TEST(SlurmLauncherTest, AControllerThatIsSilentIsNamedByTheCommandThatWaited) {
+  const TemporaryDirectory folder = *TemporaryDirectory::Create("slurm");
+  const std::string program = folder.path() + "/sinfo";
+  ASSERT_TRUE(WriteFileAtomically(program, "#!/bin/sh\nsleep 1000\n").ok());
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (folder.path() + ":" + path).c_str(), 1);
+  ::setenv("ASSAY_SLURM_PATIENCE", "0.2", 1);
+  const Result<std::unique_ptr<Launcher>> launcher = SlurmLauncher::Open({});
+  ::setenv("PATH", path.c_str(), 1);
+  ::unsetenv("ASSAY_SLURM_PATIENCE");
+  EXPECT_EQ(launcher.status().code(), ErrorCode::kIo);
+  EXPECT_THAT(launcher.status().message(), HasSubstr("sinfo --noheader --format=%C did not answer for 0.2 s"));
 }
 
 }  // namespace
