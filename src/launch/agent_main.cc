@@ -228,7 +228,8 @@ int Main(int argc, char** argv) {
   app.add_option("--node", options.node, "Which of the plan's machines this is; else RANK says which rank is run");
   app.add_option("--meet", options.meet, "Where the ranks of all machines meet")->type_name("HOST:PORT");
   app.add_option("--job", options.job, "Ranks of another job are refused at the meeting place")->type_name("NAME");
-  app.add_option("--alive", options.alive, "End when nobody has touched it for a minute, or it is empty")->type_name("FILE");
+  app.add_option("--alive", options.alive, "End when nobody has touched it for a minute, or it is empty")
+      ->type_name("FILE");
   app.add_option("--sample-hz", options.launch.sample_hz, "Samples a second")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   InstallInterruptHandler();

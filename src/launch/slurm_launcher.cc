@@ -125,7 +125,8 @@ class SlurmQueue : public BatchQueue {
     if (!job.options.worker.empty()) {
       environment["ASSAY_WORKER"] = job.options.worker;
     }
-    ASSAY_ASSIGN_OR_RETURN(const std::string answer, RunSlurm({"sbatch", "--parsable", script}, {.environment = std::move(environment)}));
+    ASSAY_ASSIGN_OR_RETURN(const std::string answer,
+                           RunSlurm({"sbatch", "--parsable", script}, {.environment = std::move(environment)}));
     return std::string(Trim(answer.substr(0, answer.find(';'))));
   }
 
