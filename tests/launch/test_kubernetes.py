@@ -4,7 +4,7 @@ import json
 import os
 
 import pytest
-from kubernetes_cluster import Kubernetes
+from kubernetes_cluster import JOBS, Kubernetes
 from launched import measurement, measurements, run_space, wait_until, workers_of
 
 POD = """\
@@ -36,6 +36,8 @@ def start(assay, tmp_path):
             "ASSAY_KUBERNETES_FOLDER": str(tmp_path / "shared"),
             "ASSAY_KUBERNETES_POD": str(tmp_path / "pod.yaml"),
         }
+        if cluster.kind != "Job":
+            assay.env["ASSAY_KUBERNETES_JOB"] = cluster.kind
         return cluster, ["--launcher", "kubernetes", "--address", cluster.url]
 
     yield start
@@ -77,6 +79,29 @@ def test_machines_of_a_point_meet(assay, space, start, tmp_path):
     assert cluster.created[-1]["spec"]["completions"] == 2
 
 
+def test_machines_of_a_set_meet(assay, space, start, tmp_path):
+    cluster, kubernetes = start(kind="JobSet")
+    domain = "  - { identifier: number_nodes, propertyDomain: { values: [2] } }\n"
+    space.write_text(space.read_text().replace("experiments:\n", domain + "experiments:\n"))
+    run_space(assay, space, store_of(tmp_path), 2, "--max-points", 1, *kubernetes)
+    measured = measurement(assay, space, store_of(tmp_path))
+    assert measured["outcome"] == "valid", measured["reason"]
+    for asked in cluster.created:
+        assert asked["kind"] == "JobSet" and asked["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "team"
+    (of_ranks,) = cluster.created[-1]["spec"]["replicatedJobs"]
+    assert of_ranks["template"]["spec"]["completions"] == 2
+
+
+def test_sets_where_there_are_none(assay, space, start, tmp_path):
+    _, kubernetes = start()
+    refused = ["explore", space, "--store", store_of(tmp_path), *kubernetes]
+    assay.env["ASSAY_KUBERNETES_JOB"] = "JobSet"
+    line = assay.refused(*refused)
+    assert "jobset.x-k8s.io" in line and "404" in line
+    assay.env["ASSAY_KUBERNETES_JOB"] = "CronJob"
+    assert "ASSAY_KUBERNETES_JOB is CronJob" in assay.refused(*refused)
+
+
 def test_a_deleted_job_is_a_failed_run(assay, space, start, tmp_path):
     cluster, kubernetes = start()
     endless(space)
@@ -85,7 +110,7 @@ def test_a_deleted_job_is_a_failed_run(assay, space, start, tmp_path):
         assert wait_until(lambda: workers_of(assay) or process.poll() is not None)
         with cluster.lock:
             for name in list(cluster.jobs):
-                cluster.answer("DELETE", f"/apis/batch/v1/namespaces/team/jobs/{name}", b"")
+                cluster.answer("DELETE", f"{JOBS['Job']}/{name}", b"")
         assert wait_until(lambda: not workers_of(assay))
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1, errors
@@ -145,7 +170,7 @@ def test_what_waits_says_why(assay, space, start, tmp_path):
     assert "waits: 0/1 nodes are available" in line
     assert cluster.node_lists < 6, "a long list is not asked for with every look at a job"
     with cluster.lock:
-        cluster.answer("DELETE", "/apis/batch/v1/namespaces/team/jobs/others", b"")
+        cluster.answer("DELETE", f"{JOBS['Job']}/others", b"")
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0 and "1 measured" in out, errors
 

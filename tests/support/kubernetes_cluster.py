@@ -1,7 +1,7 @@
 """An API server of Kubernetes of a test's own, whose pods are processes of this machine.
 
-It takes what `kubernetes_validate` finds valid by the schemas that Kubernetes publishes, unknown fields refused. A pod
-starts when a machine has room for it; images are not run: the first container's command is.
+It takes what `kubernetes_validate` finds valid by the schemas that Kubernetes publishes, unknown fields refused; sets of
+jobs by what of JobSet's schema stands below, with the job of the set as Kubernetes has it. A pod starts when a machine has room for it; images are not run: the first container's command is.
 """
 
 import contextlib
@@ -15,11 +15,67 @@ import subprocess
 import threading
 import urllib.parse
 
+import jsonschema
 import kubernetes_validate
 
 SCHEMA_VERSION = "1.31"
-JOBS = "/apis/batch/v1/namespaces/team/jobs"
+JOBS = {
+    "Job": "/apis/batch/v1/namespaces/team/jobs",
+    "JobSet": "/apis/jobset.x-k8s.io/v1alpha2/namespaces/team/jobsets",
+}
 PODS = "/api/v1/namespaces/team/pods"
+
+
+# What JobSet 0.8 to 0.12 take, as far as a set of one kind of job has it (jobset.x-k8s.io/v1alpha2).
+JOB_SET_SCHEMA = {
+    "type": "object",
+    "required": ["apiVersion", "kind", "metadata", "spec"],
+    "additionalProperties": False,
+    "properties": {
+        "apiVersion": {"const": "jobset.x-k8s.io/v1alpha2"},
+        "kind": {"const": "JobSet"},
+        "metadata": {"type": "object"},
+        "spec": {
+            "type": "object",
+            "required": ["replicatedJobs"],
+            "additionalProperties": False,
+            "properties": {
+                "suspend": {"type": "boolean"},
+                "ttlSecondsAfterFinished": {"type": "integer", "minimum": 0},
+                "failurePolicy": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {"maxRestarts": {"type": "integer", "minimum": 0}},
+                },
+                "replicatedJobs": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {
+                        "type": "object",
+                        "required": ["name", "template"],
+                        "additionalProperties": False,
+                        "properties": {
+                            "name": {"type": "string", "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
+                            "replicas": {"type": "integer", "minimum": 0},
+                            "template": {"type": "object"},
+                        },
+                    },
+                },
+            },
+        },
+    },
+}
+
+
+def job_of(asked):
+    """The job that is asked for, or that of the set of one."""
+    if asked["kind"] == "Job":
+        return asked
+    jsonschema.validate(asked, JOB_SET_SCHEMA)
+    (of_ranks,) = asked["spec"]["replicatedJobs"]
+    metadata = {"name": f"{asked['metadata']['name']}-{of_ranks['name']}-0"}
+    template = of_ranks["template"]
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": template.get("metadata", {}) | metadata} | template
 
 
 class Pod:
@@ -28,6 +84,7 @@ class Pod:
     def __init__(self, job, index, cluster):
         self.job, self.index, self.cluster = job, index, cluster
         self.spec = job["spec"]["template"]["spec"]
+        self.labels = job["spec"]["template"].get("metadata", {}).get("labels", {})
         self.node = None
         self.process = None
         self.end = {}  # of its container, where that was not the command's own
@@ -73,11 +130,13 @@ class Pod:
 
 
 class Kubernetes:
-    """`nodes` maps names to what they have. `sees_nodes`: whether the account may list them."""
+    """`nodes` maps names to what they have. `sees_nodes`: whether the account may list them. `kind`: of its jobs."""
 
-    def __init__(self, folder, nodes, version="v1.31.2", token="secret", images=("assay:1",), sees_nodes=True):
+    def __init__(
+        self, folder, nodes, version="v1.31.2", token="secret", images=("assay:1",), sees_nodes=True, kind="Job"
+    ):
         self.nodes, self.version, self.token, self.images = nodes, version, token, images
-        self.sees_nodes = sees_nodes
+        self.sees_nodes, self.kind = sees_nodes, kind
         self.node_lists = 0  # that were asked for
         self.bad_answers = []  # status of the next jobs' answers, and whether the job is created all the same
         self.images_after = []  # which there are once each of the next jobs has its pods
@@ -134,7 +193,8 @@ class Kubernetes:
 
     def answer(self, method, path, body):
         url = urllib.parse.urlsplit(path)
-        name = url.path.removeprefix(JOBS + "/")
+        jobs = JOBS[self.kind]
+        name = url.path.removeprefix(jobs + "/")
         if (method, url.path) == ("GET", "/version"):
             return 200, {"gitVersion": self.version}
         if (method, url.path) == ("GET", "/api/v1/nodes"):
@@ -144,9 +204,10 @@ class Kubernetes:
         if (method, url.path) == ("GET", PODS):
             (selector,) = urllib.parse.parse_qs(url.query)["labelSelector"]
             self.schedule()
-            pods = self.pods[selector.removeprefix("job-name=")]
+            label, value = selector.split("=")
+            pods = [pod for pods in self.pods.values() for pod in pods if pod.labels.get(label) == value]
             return 200, {"items": [{"spec": pod.spec, "status": pod.status()} for pod in pods]}
-        if (method, url.path) == ("POST", JOBS):
+        if (method, url.path) == ("POST", jobs):
             return self.create_on_a_bad_day(json.loads(body))
         if name not in self.jobs:
             return 404, f'jobs.batch "{name}" not found'
@@ -165,23 +226,24 @@ class Kubernetes:
             self.create(job)
         return status, "not now"
 
-    def create(self, job):
+    def create(self, asked):
         try:
+            job = job_of(asked)
             kubernetes_validate.validate(job, SCHEMA_VERSION, strict=True)
-        except kubernetes_validate.ValidationError as error:
+        except (jsonschema.ValidationError, kubernetes_validate.ValidationError) as error:
             return 422, f"{'.'.join(map(str, error.path))}: {error.message}"
-        name = job["metadata"]["name"]
+        name = asked["metadata"]["name"]
         if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,58}[a-z0-9])?", name):
             return 422, f"{name} cannot be a job's name"  # its pods' names have an index more
         if name in self.jobs:
             return 409, {"kind": "Status", "reason": "AlreadyExists", "message": f"{name} already exists"}
-        self.jobs[name] = job
-        self.created.append(job)
+        self.jobs[name] = asked
+        self.created.append(asked)
         self.pods[name] = [Pod(job, index, self) for index in range(job["spec"]["completions"])]
         self.schedule()
         if self.images_after:
             self.images = self.images_after.pop(0)
-        return 201, job
+        return 201, asked
 
     def schedule(self):
         """Places pods that wait, those of one job on machines of their own where it says so."""
@@ -210,6 +272,9 @@ class Kubernetes:
             reason = {"reason": "BackoffLimitExceeded", "message": "Job has reached the specified backoff limit"}
             return {"conditions": [{"type": "Failed", "status": "True", **reason}]}
         if all(code == 0 for code in codes):
-            return {"conditions": [{"type": "Complete", "status": "True"}], "succeeded": len(codes)}
+            complete = "Complete" if self.kind == "Job" else "Completed"
+            return {"conditions": [{"type": complete, "status": "True"}], "succeeded": len(codes)}
         running = sum(pod.process is not None and pod.process.poll() is None for pod in self.pods[name])
+        if self.kind == "JobSet":
+            return {"replicatedJobsStatus": [{"name": "ranks", "active": 1, "ready": int(running == len(codes))}]}
         return {"active": len(codes), "ready": running}

@@ -82,19 +82,19 @@ std::string AuthorityOf(const std::string& account) {
 
 }  // namespace
 
-KubernetesApi::KubernetesApi(std::string address, std::string account, std::string name_space)
+KubernetesApi::KubernetesApi(std::string address, std::string account, const std::string& name_space,
+                             const JobKind& kind)
     : address_(std::move(address)),
       account_(std::move(account)),
-      jobs_(fmt::format("/apis/batch/v1/namespaces/{}/jobs", http::PercentEncode(name_space))),
+      jobs_(fmt::format("/apis/{}/namespaces/{}/{}", kind.api, http::PercentEncode(name_space), kind.plural)),
       pods_(fmt::format("/api/v1/namespaces/{}/pods", http::PercentEncode(name_space))),
       client_({.total_timeout_seconds = 60, .ca_file = AuthorityOf(account_)}) {}
 
-Result<std::unique_ptr<KubernetesApi>> KubernetesApi::Open(const std::string& address) {
+Result<std::unique_ptr<KubernetesApi>> KubernetesApi::Open(const std::string& address, const JobKind& kind) {
   ASSAY_ASSIGN_OR_RETURN(std::string url, AddressOf(address));
   std::string account = AccountFolder();
-  std::string name_space = NamespaceOf(account);
-  auto api =
-      std::unique_ptr<KubernetesApi>(new KubernetesApi(std::move(url), std::move(account), std::move(name_space)));
+  const std::string name_space = NamespaceOf(account);
+  auto api = std::unique_ptr<KubernetesApi>(new KubernetesApi(std::move(url), std::move(account), name_space, kind));
   ASSAY_RETURN_IF_ERROR(api->CheckVersion());
   return api;
 }
@@ -182,8 +182,8 @@ Status KubernetesApi::DeleteJob(const std::string& name) {
   return response.status < 300 || response.status == 404 ? Status::Ok() : Refused("DELETE", path, response);
 }
 
-Result<json> KubernetesApi::PodsOf(const std::string& job) {
-  return Call("GET", pods_ + "?labelSelector=job-name%3D" + job);
+Result<json> KubernetesApi::PodsOf(const std::string& label, const std::string& value) {
+  return Call("GET", fmt::format("{}?labelSelector={}%3D{}", pods_, label, value));
 }
 
 Result<json> KubernetesApi::Nodes() {

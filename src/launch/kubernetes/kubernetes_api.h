@@ -12,6 +12,14 @@
 
 namespace assay::launch {
 
+/// What jobs are to the cluster: its own, or sets that the controller of JobSet looks after.
+struct JobKind {
+  const char* api;  ///< its group and version
+  const char* plural;
+};
+inline constexpr JobKind kJob = {.api = "batch/v1", .plural = "jobs"};
+inline constexpr JobKind kJobSet = {.api = "jobset.x-k8s.io/v1alpha2", .plural = "jobsets"};
+
 /// May be used from several threads at once. Errors are one line that names the address: kIo where the server does not
 /// answer, or not now.
 class KubernetesApi {
@@ -20,7 +28,7 @@ class KubernetesApi {
   /// are a pod. Token, authority and namespace stand in the folder $ASSAY_KUBERNETES_ACCOUNT, else where pods have
   /// their service account's; $ASSAY_KUBERNETES_NAMESPACE names another namespace. Refuses what is no Kubernetes, or
   /// one that these calls do not fit.
-  static Result<std::unique_ptr<KubernetesApi>> Open(const std::string& address);
+  static Result<std::unique_ptr<KubernetesApi>> Open(const std::string& address, const JobKind& kind);
 
   /// kIo where it may be taken later, whether or not it is there by now; ok where there is one of the name: names are
   /// drawn, and what was sent twice is taken once.
@@ -29,12 +37,13 @@ class KubernetesApi {
   Result<std::optional<nlohmann::json>> FindJob(const std::string& name);
   /// With its pods. Ok where there is none of the name.
   Status DeleteJob(const std::string& name);
-  Result<nlohmann::json> PodsOf(const std::string& job);
+  /// Those with that label.
+  Result<nlohmann::json> PodsOf(const std::string& label, const std::string& value);
   /// kPermissionDenied where the account may not see machines.
   Result<nlohmann::json> Nodes();
 
  private:
-  KubernetesApi(std::string address, std::string account, std::string name_space);
+  KubernetesApi(std::string address, std::string account, const std::string& name_space, const JobKind& kind);
   Result<http::Response> Send(const std::string& method, const std::string& path, const std::string& body);
   /// An answer of 2xx, as JSON.
   Result<nlohmann::json> Call(const std::string& method, const std::string& path, const std::string& body = "");

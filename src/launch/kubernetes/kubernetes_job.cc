@@ -51,7 +51,7 @@ constexpr char kRequired[] = "requiredDuringSchedulingIgnoredDuringExecution";
 
 /// The rule that pods of a job are apart from each other.
 json Apart(const std::string& name) {
-  return {{"labelSelector", {{"matchLabels", {{"job-name", name}}}}}, {"topologyKey", "kubernetes.io/hostname"}};
+  return {{"labelSelector", {{"matchLabels", {{kPodLabel, name}}}}}, {"topologyKey", "kubernetes.io/hostname"}};
 }
 
 /// The value under the names of `path`, or `fallback`.
@@ -72,6 +72,20 @@ T At(const json& object, std::initializer_list<const char*> path, T fallback) {
   } else {
     return at->is_number() || at->is_boolean() ? at->get<T>() : fallback;
   }
+}
+
+/// A set has those of its one job.
+json SpecOf(const json& job) {
+  const json jobs = At(job, {"spec", "replicatedJobs"}, json());
+  return jobs.is_array() && !jobs.empty() ? At(jobs[0], {"template", "spec"}, json()) : At(job, {"spec"}, json());
+}
+
+/// Whether all pods of `job` run.
+bool IsReady(const json& job) {
+  for (const json& jobs : At(job, {"status", "replicatedJobsStatus"}, json::array())) {
+    return At(jobs, {"ready"}, int64_t{0}) >= 1;
+  }
+  return At(job, {"status", "ready"}, int64_t{0}) >= MachinesOf(job);
 }
 
 /// The condition `type` of `object`'s status, where it is as `status` says.
@@ -202,6 +216,7 @@ json JobOf(const json& pod, const std::string& name, int64_t machines, const Res
   json metadata = {{"labels", At(pod, {"metadata", "labels"}, json::object())},
                    {"annotations", At(pod, {"metadata", "annotations"}, json::object())}};
   json labelled = metadata;
+  labelled["labels"][kPodLabel] = name;
   metadata["name"] = name;
   metadata["labels"]["app.kubernetes.io/managed-by"] = "assay";
   return {{"apiVersion", "batch/v1"},
@@ -214,6 +229,20 @@ json JobOf(const json& pod, const std::string& name, int64_t machines, const Res
             {"backoffLimit", 0},  // who submitted it decides whether it is run again
             {"ttlSecondsAfterFinished", kSecondsKept},
             {"template", {{"metadata", labelled}, {"spec", spec}}}}}};
+}
+
+json JobSetOf(json job) {
+  json& spec = job["spec"];
+  const json kept = spec["ttlSecondsAfterFinished"];
+  spec.erase("ttlSecondsAfterFinished");  // a job goes with its set
+  const json of_ranks = {{"name", "ranks"}, {"replicas", 1}, {"template", {{"spec", std::move(spec)}}}};
+  return {{"apiVersion", "jobset.x-k8s.io/v1alpha2"},
+          {"kind", "JobSet"},
+          {"metadata", std::move(job["metadata"])},
+          {"spec",
+           {{"failurePolicy", {{"maxRestarts", 0}}},
+            {"ttlSecondsAfterFinished", kept},
+            {"replicatedJobs", json::array({of_ranks})}}}};
 }
 
 std::vector<std::string> AgentCommand(const BatchJob& job, const std::string& name) {
@@ -231,7 +260,7 @@ std::vector<std::string> AgentCommand(const BatchJob& job, const std::string& na
 
 Resources AskedBy(const json& job) {
   Resources asked;
-  const json containers = At(job, {"spec", "template", "spec", "containers"}, json::array());
+  const json containers = At(SpecOf(job), {"template", "spec", "containers"}, json::array());
   const json first = containers.is_array() && !containers.empty() ? containers[0] : json();
   const json requests = At(first, {"resources", "requests"}, json::object());
   for (const auto& [name, amount] : requests.items()) {
@@ -241,7 +270,7 @@ Resources AskedBy(const json& job) {
 }
 
 int64_t MachinesOf(const json& job) {
-  return At(job, {"spec", "parallelism"}, int64_t{1});
+  return At(SpecOf(job), {"parallelism"}, int64_t{1});
 }
 
 BatchState StateOf(const json& job) {
@@ -249,13 +278,13 @@ BatchState StateOf(const json& job) {
   if (const auto why = ConditionOf(job, "Failed", "True")) {
     return {Phase::kEnded, "failed (" + *why + ")"};
   }
-  if (ConditionOf(job, "Complete", "True")) {
+  if (ConditionOf(job, "Complete", "True") || ConditionOf(job, "Completed", "True")) {  // of a set
     return {Phase::kEnded, kComplete};
   }
   if (At(job, {"spec", "suspend"}, false)) {
     return {Phase::kWaiting, "it is suspended, as a queue such as Kueue keeps jobs for which it has no room"};
   }
-  if (At(job, {"status", "ready"}, int64_t{0}) >= MachinesOf(job)) {
+  if (IsReady(job)) {
     return {Phase::kRunning};
   }
   return {};

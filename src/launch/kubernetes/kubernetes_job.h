@@ -32,14 +32,20 @@ Resources ResourcesOf(const KubernetesOptions& options, int64_t ranks, bool on_g
 /// error names the file and what is wrong.
 Result<nlohmann::json> ReadPod(const std::string& file);
 
-/// A job of one pod on each of `machines` machines, in the first container of which `command` runs. `name` is also the
-/// job's label.
+/// The label of all pods of a job, with the job's name.
+inline constexpr char kPodLabel[] = "assay-job";
+
+/// A job of one pod on each of `machines` machines, in the first container of which `command` runs.
 nlohmann::json JobOf(const nlohmann::json& pod, const std::string& name, int64_t machines, const Resources& resources,
                      const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
+
+/// A set of that one job, for clusters where the controller of JobSet (jobset.x-k8s.io/v1alpha2) looks after jobs.
+nlohmann::json JobSetOf(nlohmann::json job);
 
 /// What runs on each machine of `job`: machine 0 writes its address into the folder, where the others find it.
 std::vector<std::string> AgentCommand(const BatchJob& job, const std::string& name);
 
+// Of a job, or a set of one.
 int64_t MachinesOf(const nlohmann::json& job);
 /// What a job asks for on each of its machines.
 Resources AskedBy(const nlohmann::json& job);

@@ -48,7 +48,7 @@ TEST(KubernetesJobTest, KeepsTheUsersPodAndAddsWhatRanksNeed) {
   const json& required = apart["requiredDuringSchedulingIgnoredDuringExecution"];
   ASSERT_EQ(required.size(), 2u);
   EXPECT_EQ(required[0]["topologyKey"], "rack");
-  EXPECT_EQ(required[1], json::parse(R"({"labelSelector": {"matchLabels": {"job-name": "assay-x"}},
+  EXPECT_EQ(required[1], json::parse(R"({"labelSelector": {"matchLabels": {"assay-job": "assay-x"}},
                                          "topologyKey": "kubernetes.io/hostname"})"));
   const json& container = spec["containers"][0];
   EXPECT_EQ(container["command"], json({"agent"}));
@@ -60,6 +60,35 @@ TEST(KubernetesJobTest, KeepsTheUsersPodAndAddsWhatRanksNeed) {
   EXPECT_EQ(AskedBy(job),
             (Resources{{"cpu", 12}, {"memory", 4.0 * (1 << 30)}, {"nvidia.com/gpu", 4}, {"rdma/hca", 1}}));
   EXPECT_TRUE(AskedBy(json::parse(R"({"spec": {"template": 7}})")).empty());
+}
+
+TEST(KubernetesJobTest, ASetHasAllOfItsJob) {
+  const json pod = json::parse(R"({
+    "metadata": {"labels": {"kueue.x-k8s.io/queue-name": "team"},
+                 "annotations": {"alpha.jobset.sigs.k8s.io/exclusive-topology": "rack"}},
+    "spec": {"containers": [{"image": "assay:1"}]}})");
+  const json job = JobOf(pod, "assay-x", 2, {{"cpu", 4}}, {"agent"}, {});
+  const json set = JobSetOf(job);
+  EXPECT_EQ(set["kind"], "JobSet");
+  EXPECT_EQ(set["metadata"], job["metadata"]);
+  EXPECT_EQ(set["spec"]["ttlSecondsAfterFinished"], job["spec"]["ttlSecondsAfterFinished"]);
+  EXPECT_EQ(set["spec"]["failurePolicy"]["maxRestarts"], 0);
+  ASSERT_EQ(set["spec"]["replicatedJobs"].size(), 1u);
+  const json& spec = set["spec"]["replicatedJobs"][0]["template"]["spec"];
+  EXPECT_FALSE(spec.contains("ttlSecondsAfterFinished"));
+  EXPECT_EQ(spec["template"], job["spec"]["template"]);
+  EXPECT_EQ(spec["template"]["metadata"]["labels"][kPodLabel], "assay-x");
+  EXPECT_EQ(MachinesOf(set), 2);
+  EXPECT_EQ(AskedBy(set), AskedBy(job));
+}
+
+TEST(KubernetesJobTest, TellsStatesOfASet) {
+  const auto state = [](const char* text) { return StateOf(json::parse(text)); };
+  EXPECT_EQ(state(R"({"status": {"replicatedJobsStatus": [{"ready": 0, "active": 1}]}})").phase, Phase::kWaiting);
+  EXPECT_EQ(state(R"({"status": {"replicatedJobsStatus": [{"ready": 1, "active": 1}]}})").phase, Phase::kRunning);
+  EXPECT_EQ(state(R"({"status": {"conditions": [{"type": "Completed", "status": "True"}]}})").why, kComplete);
+  EXPECT_EQ(state(R"({"status": {"conditions": [{"type": "Failed", "status": "True"}]}})").phase, Phase::kEnded);
+  EXPECT_EQ(state(R"({"status": {"replicatedJobsStatus": 7}, "spec": {"replicatedJobs": 7}})").phase, Phase::kWaiting);
 }
 
 TEST(KubernetesJobTest, TellsStates) {

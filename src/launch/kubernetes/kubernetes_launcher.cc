@@ -56,10 +56,20 @@ Result<std::string> NeededVariable(const char* name, const char* what) {
   return std::string(value);
 }
 
+/// Whether jobs are asked for as JobSets.
+Result<bool> InSets() {
+  const char* named = std::getenv("ASSAY_KUBERNETES_JOB");
+  const std::string kind = named == nullptr || *named == '\0' ? "Job" : named;
+  if (kind != "Job" && kind != "JobSet") {
+    return Status::InvalidArgument(fmt::format("ASSAY_KUBERNETES_JOB is {}: it is Job or JobSet", kind));
+  }
+  return kind == "JobSet";
+}
+
 class KubernetesQueue : public BatchQueue {
  public:
-  KubernetesQueue(KubernetesApi& api, const KubernetesOptions& options, const json& pod)
-      : api_(api), options_(options), pod_(pod) {}
+  KubernetesQueue(KubernetesApi& api, const KubernetesOptions& options, const json& pod, bool in_sets)
+      : api_(api), options_(options), pod_(pod), in_sets_(in_sets) {}
 
   Result<std::string> Enqueue(const BatchJob& job) override {
     const job::TrainingPlan& training = job::TrainingOf(job.plan);
@@ -72,7 +82,10 @@ class KubernetesQueue : public BatchQueue {
   Result<std::string> Enqueue(const std::string& name, int64_t machines, const Resources& resources,
                               const std::vector<std::string>& command,
                               const std::map<std::string, std::string>& environment) {
-    const json job = JobOf(pod_, name, machines, resources, command, environment);
+    json job = JobOf(pod_, name, machines, resources, command, environment);
+    if (in_sets_) {
+      job = JobSetOf(std::move(job));
+    }
     WaitTeller waiting;
     const Status created = Insist(kPatienceSeconds, [&] {
       Status tried = api_.CreateJob(job);
@@ -96,7 +109,7 @@ class KubernetesQueue : public BatchQueue {
     if (!has_failed && (state.phase != BatchState::Phase::kWaiting || !state.why.empty())) {
       return state;
     }
-    ASSAY_ASSIGN_OR_RETURN(const json pods, api_.PodsOf(name));
+    ASSAY_ASSIGN_OR_RETURN(const json pods, api_.PodsOf(kPodLabel, name));
     if (has_failed) {
       const std::string end = EndOfPods(pods);
       state.why += end.empty() ? "" : ", its pod by " + end;
@@ -122,6 +135,7 @@ class KubernetesQueue : public BatchQueue {
   KubernetesApi& api_;
   const KubernetesOptions& options_;
   const json& pod_;
+  const bool in_sets_;
   KubernetesMachines machines_{[this] { return api_.Nodes(); }};
 };
 
@@ -159,8 +173,9 @@ struct KubernetesLauncher::Parts {
   KubernetesOptions options;
   std::string folder;
   json pod;
+  bool in_sets = false;
   std::unique_ptr<KubernetesApi> api;
-  KubernetesQueue queue{*api, options, pod};
+  KubernetesQueue queue{*api, options, pod, in_sets};
 };
 
 KubernetesLauncher::KubernetesLauncher(std::unique_ptr<Parts> parts, int slots)
@@ -179,9 +194,11 @@ Result<std::unique_ptr<Launcher>> KubernetesLauncher::Open(KubernetesOptions opt
       const std::string file,
       NeededVariable("ASSAY_KUBERNETES_POD", "a YAML file with the pod in which ranks run: its image, its volumes"));
   ASSAY_ASSIGN_OR_RETURN(json pod, ReadPod(file));
-  ASSAY_ASSIGN_OR_RETURN(auto api, KubernetesApi::Open(options.address));
+  ASSAY_ASSIGN_OR_RETURN(const bool in_sets, InSets());
+  ASSAY_ASSIGN_OR_RETURN(auto api, KubernetesApi::Open(options.address, in_sets ? kJobSet : kJob));
   const int slots = SlotsOf(*api, options.cpus_per_rank);
-  auto parts = std::unique_ptr<Parts>(new Parts{std::move(options), std::move(folder), std::move(pod), std::move(api)});
+  auto parts =
+      std::unique_ptr<Parts>(new Parts{std::move(options), std::move(folder), std::move(pod), in_sets, std::move(api)});
   return std::unique_ptr<Launcher>(new KubernetesLauncher(std::move(parts), slots));
 }
 
