@@ -125,6 +125,19 @@ def quick_worker(assay, tmp_path):
 
 
 @pytest.fixture
+def slow_worker(assay, quick_worker, space):
+    """Runs of four steps, of which that of a point which is behind goes on for ever: only a signal ends it."""
+    text = space.read_text()
+    space.write_text(text.replace("{ identifier: max_steps }, value: 2", "{ identifier: max_steps }, value: 4"))
+    assert space.read_text() != text
+    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
+    text = worker.read_text()
+    assert text.count('    say("step"') == 1
+    waits = '    if i == 2 and rows == 1 and plan["model_max_length"] == 32: import time; time.sleep(10000)\n'
+    worker.write_text(text.replace('    say("step"', f'{waits}    say("step"'))
+
+
+@pytest.fixture
 def gate(assay, quick_worker, tmp_path):
     """A pipe at which every run waits before it says that it is loaded, until `with gate(process)` ends."""
     path = tmp_path / "gate"

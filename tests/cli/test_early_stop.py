@@ -11,19 +11,6 @@ def store(tmp_path):
     return f"sqlite:///{tmp_path}/store.db"
 
 
-@pytest.fixture
-def slow_worker(assay, quick_worker, space):
-    """Runs of four steps, of which that of a point which is behind goes on for ever: only a signal ends it."""
-    text = space.read_text()
-    space.write_text(text.replace("{ identifier: max_steps }, value: 2", "{ identifier: max_steps }, value: 4"))
-    assert space.read_text() != text
-    worker = pathlib.Path(assay.env["ASSAY_WORKER"])
-    text = worker.read_text()
-    assert text.count('    say("step"') == 1
-    waits = '    if i == 2 and rows == 1 and plan["model_max_length"] == 32: import time; time.sleep(10000)\n'
-    worker.write_text(text.replace('    say("step"', f'{waits}    say("step"'))
-
-
 def explore(assay, space, store, *options):
     return assay.ok("explore", space, "--store", store, "--end-early", "halving", "--end-early-from", 2, *options)
 

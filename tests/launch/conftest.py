@@ -14,7 +14,8 @@ _spec = importlib.util.spec_from_file_location("cli_fixtures", TESTS / "cli" / "
 cli = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(cli)
 
-assay, model, rows, space, quick_worker = cli.assay, cli.model, cli.rows, cli.space, cli.quick_worker
+assay, model, rows, space = cli.assay, cli.model, cli.rows, cli.space
+quick_worker, slow_worker = cli.quick_worker, cli.slow_worker
 
 
 # Clusters of Ray and Slurm need more than two cores to start in time: they are tested when asked. They are the fixture

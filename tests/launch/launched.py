@@ -33,14 +33,24 @@ def wait_until(condition, seconds=300):
     return condition()
 
 
+def end_a_run_early(assay, space, store, *launcher):
+    """Of four points, one after the other, with `slow_worker`: one is behind, and would go on for ever."""
+    rule = ["--end-early", "halving", "--end-early-from", 2]
+    out = assay.ok("explore", space, "--store", store, "--workers", 1, *rule, *launcher)
+    assert "4 points: 3 measured, 0 replayed, 0 invalid, 0 failed, 1 ended early" in out
+    (ended,) = [m for m in measurements(assay, space, store) if "ended_early" in m["provenance"]]
+    assert ended["reason"].startswith("ended early: behind at step 2"), ended["reason"]
+    assert len(ended["series"]["step_seconds"]) == 2
+
+
 def workers_of(assay):
-    """Processes of workers that have the home of this test in their environment."""
+    """Processes of workers, quick ones too, that have the home of this test in their environment."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
-            command = (entry / "cmdline").read_bytes().split(b"\0")[0]
+            command = (entry / "cmdline").read_bytes().split(b"\0")[:2]
             if (
-                command.endswith(b"assay-worker")
+                any(word.endswith(b"-worker") for word in command)
                 and f"HOME={assay.home}\0".encode() in (entry / "environ").read_bytes()
             ):
                 found.append(int(entry.name))

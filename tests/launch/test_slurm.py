@@ -5,7 +5,7 @@ import time
 
 import pytest
 import slurm_cluster
-from launched import measurement, measurements, run_space, wait_until, workers_of
+from launched import end_a_run_early, measurement, measurements, run_space, wait_until, workers_of
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,10 @@ def test_a_run_outlives_a_restart_of_the_controller(assay, space, slurm, cluster
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert measurement(assay, space, store_of(tmp_path))["outcome"] == "valid"
+
+
+def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, slurm, tmp_path):
+    end_a_run_early(assay, space, store_of(tmp_path), *slurm)
 
 
 def test_what_the_cluster_has_not(assay, space, slurm, tmp_path):

@@ -1,7 +1,7 @@
 """A controller of Slurm that is silent: programs of the test's own in place of Slurm's, some of which never end."""
 
 import pytest
-from launched import measurements, run_space, wait_until, workers_of
+from launched import end_a_run_early, measurements, run_space, wait_until, workers_of
 
 PROGRAMS = {
     "sinfo": "echo 2/2/0/4",
@@ -43,6 +43,11 @@ def test_points_are_measured_while_the_queue_is_silent(assay, space, slurm, stor
     slurm("squeue")
     assert "2 measured" in run_space(assay, space, store, 1, "--max-points", 2, "--launcher", "slurm")
     assert [measured["outcome"] for measured in measurements(assay, space, store)] == ["valid", "valid"]
+
+
+def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, slurm, store):
+    slurm("scancel")
+    end_a_run_early(assay, space, store, "--launcher", "slurm")
 
 
 def test_a_job_that_is_not_taken_ends_the_exploration(assay, space, slurm, store):
