@@ -1,8 +1,12 @@
 """What tests of every launcher share: a space that is explored, what is measured of it, and who still runs."""
 
 import json
+import os
 import pathlib
+import subprocess
 import time
+
+EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "launchers"
 
 
 def run_space(assay, space, store, ranks, *options, wait=True):
@@ -41,6 +45,16 @@ def end_a_run_early(assay, space, store, *launcher):
     (ended,) = [m for m in measurements(assay, space, store) if "ended_early" in m["provenance"]]
     assert ended["reason"].startswith("ended early: behind at step 2"), ended["reason"]
     assert len(ended["series"]["step_seconds"]) == 2
+
+
+def run_example(assay, name, out):
+    """The script of examples/launchers of that launcher, from nothing to a report in the folder `out`."""
+    environment = assay.env | {"PATH": f"{os.environ['ASSAY_BIN_DIR']}:{assay.env['PATH']}", "OUT": str(out)}
+    script = EXAMPLES / f"{name}.sh"
+    finished = subprocess.run([script], env=environment, capture_output=True, text=True, timeout=900)
+    assert finished.returncode == 0, finished.stderr
+    assert "4 points: 4 measured" in finished.stdout
+    assert "<html" in (out / f"{name}.html").read_text()
 
 
 def workers_of(assay):

@@ -6,23 +6,13 @@ import subprocess
 import sys
 
 import pytest
-
-EXAMPLES = pathlib.Path(__file__).parents[2] / "examples" / "launchers"
-
-
-def run(assay, script, out):
-    binaries = os.environ["ASSAY_BIN_DIR"]
-    torchrun = str(pathlib.Path(sys.prefix) / "bin" / "torchrun")
-    environment = assay.env | {"PATH": f"{binaries}:{assay.env['PATH']}", "ASSAY_TORCHRUN": torchrun, "OUT": str(out)}
-    return subprocess.run([EXAMPLES / script], env=environment, capture_output=True, text=True, timeout=600)
+from launched import EXAMPLES, run_example
 
 
 @pytest.mark.parametrize("name", ["local", "torchrun"])
 def test_from_nothing_to_a_report(assay, tmp_path, name):
-    finished = run(assay, f"{name}.sh", tmp_path / "out")
-    assert finished.returncode == 0, finished.stderr
-    assert "4 points: 4 measured" in finished.stdout
-    assert "<html" in (tmp_path / "out" / f"{name}.html").read_text()
+    assay.env["ASSAY_TORCHRUN"] = str(pathlib.Path(sys.prefix) / "bin" / "torchrun")
+    run_example(assay, name, tmp_path / "out")
 
 
 def test_scripts_are_programs(assay):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 from kubernetes_cluster import JOBS, Kubernetes
-from launched import end_a_run_early, measurement, measurements, run_space, wait_until, workers_of
+from launched import measurement, measurements, run_example, run_space, wait_until, workers_of
 
 POD = """\
 metadata: { labels: { kueue.x-k8s.io/queue-name: team } }
@@ -145,9 +145,12 @@ def test_an_interrupted_exploration_leaves_no_job(assay, space, start, tmp_path)
     assert process.returncode == 130 and not cluster.jobs
 
 
-def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, start, tmp_path):
-    _, kubernetes = start()
-    end_a_run_early(assay, space, store_of(tmp_path), *kubernetes)
+def test_the_example(assay, start, tmp_path):
+    cluster, _ = start(images=("registry.example/assay:1",))
+    del assay.env["ASSAY_KUBERNETES_POD"]  # the example has its own
+    assay.env["KUBERNETES_PROXY"] = cluster.url
+    run_example(assay, "kubernetes", tmp_path / "out")
+    assert all(job["spec"]["template"]["spec"]["volumes"] for job in cluster.created)
 
 
 def test_what_no_machine_has(assay, space, start, tmp_path):

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 import ray_cluster
-from launched import end_a_run_early, measurements, run_space, wait_until, workers_of
+from launched import measurements, run_space, wait_until, workers_of
 from ports import free_port
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -79,10 +79,6 @@ def test_a_lost_machine_fails_the_run_and_another_takes_it(assay, space, ray, cl
     assert "4 measured" in out
     outcomes = sorted(m["outcome"] for m in measurements(assay, space, store_of(tmp_path)))
     assert outcomes.count("valid") == 4
-
-
-def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, ray, tmp_path):
-    end_a_run_early(assay, space, store_of(tmp_path), *ray)
 
 
 def test_what_the_cluster_has_not(assay, space, ray, tmp_path):

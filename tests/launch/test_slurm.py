@@ -5,7 +5,7 @@ import time
 
 import pytest
 import slurm_cluster
-from launched import end_a_run_early, measurement, measurements, run_space, wait_until, workers_of
+from launched import end_a_run_early, measurement, measurements, run_example, run_space, wait_until, workers_of
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +65,10 @@ def test_a_run_outlives_a_restart_of_the_controller(assay, space, slurm, cluster
 
 def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, slurm, tmp_path):
     end_a_run_early(assay, space, store_of(tmp_path), *slurm)
+
+
+def test_the_example(assay, slurm, tmp_path):
+    run_example(assay, "slurm", tmp_path / "out")
 
 
 def test_what_the_cluster_has_not(assay, space, slurm, tmp_path):
