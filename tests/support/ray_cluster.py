@@ -24,6 +24,7 @@ class Machine:
 
     def __init__(self, *arguments, cpus, resources, folder):
         command = [PYTHON.parent / "ray", "start", "--block", "--disable-usage-stats", f"--num-cpus={cpus}"]
+        command += ["--min-worker-port=0", "--max-worker-port=0"]  # those of the system: the usual ones may be taken
         command += [f"--object-store-memory={STORE_BYTES}", f"--resources={json.dumps(resources)}", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "OMP_"))}
         self.log = open(folder / f"machine-{len(os.listdir(folder))}.log", "w")
