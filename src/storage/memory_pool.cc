@@ -68,7 +68,7 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
   if (cancelled) {
     return Status::Aborted("interrupted while waiting for memory");
   }
-  std::optional<PooledMemory> memory = Give(std::move(lock), bytes);
+  std::optional<PooledMemory> memory = Give(bytes);
   if (!memory) {
     return Status::OutOfMemory(fmt::format("there is no memory left for a buffer of {} (lower the memory budget)",
                                            FormatBytes(static_cast<double>(bytes))));
@@ -77,8 +77,8 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
 }
 
 std::optional<PooledMemory> MemoryPool::TryTake(int64_t bytes) {
-  std::unique_lock lock(mutex_);
-  return line_.empty() && HasRoom(bytes) ? Give(std::move(lock), bytes) : std::nullopt;
+  const std::lock_guard lock(mutex_);
+  return line_.empty() && HasRoom(bytes) ? Give(bytes) : std::nullopt;
 }
 
 int64_t MemoryPool::taken() const {
@@ -108,80 +108,47 @@ Buffer MemoryPool::Allocate(size_t bytes) {
   return Buffer(static_cast<std::byte*>(memory), {allocator_.get(), bytes});
 }
 
-std::vector<Buffer> MemoryPool::TakeOutOfWay(int64_t bytes) {
-  std::vector<Buffer> unkept;
-  for (int64_t beyond = taken_ + bytes + kept_bytes_ - budget_; beyond > 0 && !kept_.empty();) {
-    beyond -= static_cast<int64_t>(kept_.begin()->first);
-    unkept.push_back(std::move(kept_.begin()->second));
-    kept_.erase(kept_.begin());
-  }
-  return unkept;
-}
-
-void MemoryPool::Forget(std::vector<Buffer> freed) {
-  int64_t bytes = 0;
-  for (Buffer& buffer : freed) {
-    bytes += static_cast<int64_t>(buffer.get_deleter().bytes);
-    buffer.reset();
-  }
-  if (bytes > 0) {
-    const std::lock_guard lock(mutex_);
-    kept_bytes_ -= bytes;
-  }
-}
-
-std::optional<PooledMemory> MemoryPool::Give(std::unique_lock<std::mutex> lock, int64_t bytes) {
+std::optional<PooledMemory> MemoryPool::Give(int64_t bytes) {
   PooledMemory memory;
   memory.size_ = static_cast<size_t>(bytes);
-  memory.taker_ = std::this_thread::get_id();
   if (const auto kept = kept_.find(memory.size_); kept != kept_.end()) {
     memory.memory_ = std::move(kept->second);
     kept_.erase(kept);
     kept_bytes_ -= bytes;
   }
-  std::vector<Buffer> unkept = TakeOutOfWay(bytes);
-  taken_ += bytes;
-  peak_ = std::max(peak_, taken_);
-  CountHeld(memory.taker_, bytes);
-  lock.unlock();
-  Forget(std::move(unkept));
+  while (!kept_.empty() && taken_ + bytes + kept_bytes_ > budget_) {
+    kept_bytes_ -= static_cast<int64_t>(kept_.begin()->first);
+    kept_.erase(kept_.begin());
+  }
   if (memory.memory_ == nullptr) {
     memory.memory_ = Allocate(memory.size_);
   }
-  if (memory.memory_ == nullptr) {  // there is less than the budget
-    lock.lock();
-    unkept = TakeOutOfWay(budget_);
-    lock.unlock();
-    Forget(std::move(unkept));
+  if (memory.memory_ == nullptr && !kept_.empty()) {  // there is less than the budget
+    kept_.clear();
+    kept_bytes_ = 0;
     memory.memory_ = Allocate(memory.size_);
   }
   if (memory.memory_ == nullptr) {
-    lock.lock();
-    Uncount(memory);
     return std::nullopt;
   }
   memory.pool_ = this;
+  memory.taker_ = std::this_thread::get_id();
+  taken_ += bytes;
+  peak_ = std::max(peak_, taken_);
+  CountHeld(memory.taker_, bytes);
   return memory;
 }
 
 void MemoryPool::GiveBack(PooledMemory& memory) {
-  std::unique_lock lock(mutex_);
-  const auto bytes = static_cast<int64_t>(memory.size_);
-  if (taken_ + kept_bytes_ <= budget_) {
-    kept_.emplace(memory.size_, std::move(memory.memory_));
-    kept_bytes_ += bytes;
-  } else {
-    lock.unlock();
-    memory.memory_.reset();
-    lock.lock();
-  }
-  Uncount(memory);
-}
-
-void MemoryPool::Uncount(const PooledMemory& memory) {
+  const std::lock_guard lock(mutex_);
   const auto bytes = static_cast<int64_t>(memory.size_);
   taken_ -= bytes;
   memory.moving_ ? static_cast<void>(moving_ -= bytes) : CountHeld(memory.taker_, -bytes);
+  if (taken_ + kept_bytes_ + bytes <= budget_) {
+    kept_.emplace(memory.size_, std::move(memory.memory_));
+    kept_bytes_ += bytes;
+  }
+  memory.memory_.reset();
   given_back_.notify_all();
 }
 

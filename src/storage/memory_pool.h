@@ -12,7 +12,6 @@
 #include <set>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/status.h"
 #include "storage/buffer_allocator.h"
@@ -94,15 +93,10 @@ class MemoryPool {
   /// Whether nothing is given back before somebody in line gets what there is no room for. `asked`: pools of which that
   /// is being found out.
   bool IsStuck(std::set<const MemoryPool*>& asked) const;
-  /// Releases `lock`: what is allocated and freed may take long, and holds up no other pool. Nothing where there is no
-  /// memory, of which nothing is counted then.
-  std::optional<PooledMemory> Give(std::unique_lock<std::mutex> lock, int64_t bytes);
-  /// What is kept and gives way to `bytes` more; it is counted as kept until Forget() says that it is freed.
-  std::vector<Buffer> TakeOutOfWay(int64_t bytes);
-  void Forget(std::vector<Buffer> freed);
+  /// Nothing where there is no memory, of which nothing is counted then.
+  std::optional<PooledMemory> Give(int64_t bytes);
   Buffer Allocate(size_t bytes);
   void GiveBack(PooledMemory& memory);
-  void Uncount(const PooledMemory& memory);
   void SetMoving(const PooledMemory& memory);
   void CountHeld(std::thread::id taker, int64_t bytes);
 

@@ -5,11 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <future>
 #include <memory>
 #include <optional>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "storage/conformance.h"
@@ -56,7 +54,7 @@ class CountingAllocator final : public BufferAllocator {
 
  private:
   const size_t most_;
-  std::atomic<size_t> held_ = 0;
+  size_t held_ = 0;
 };
 
 TEST(MemoryPool, TakesMemoryFromWhoeverHasTheRightKind) {
@@ -91,36 +89,6 @@ TEST(MemoryPool, WhereThereIsNoMemoryNothingIsCounted) {
   EXPECT_FALSE(pool.TryTake(60).has_value());
   EXPECT_EQ(pool.taken(), 0);
   EXPECT_THAT(pool.Take(30).status(), IsOk());
-}
-
-TEST(MemoryPool, WhatIsSlowToComeByHoldsUpNoOtherPool) {
-  class SlowAllocator final : public BufferAllocator {
-   public:
-    explicit SlowAllocator(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
-    std::byte* Allocate(size_t bytes) override {
-      meanwhile_();
-      return new std::byte[bytes];
-    }
-    void Free(std::byte* memory, size_t) override {
-      meanwhile_();
-      delete[] memory;
-    }
-
-   private:
-    std::function<void()> meanwhile_;
-  };
-  MemoryPool other(100);
-  std::vector<std::future<void>> takes;
-  const auto allocator = std::make_shared<SlowAllocator>([&] {
-    takes.push_back(std::async(std::launch::async, [&other] { EXPECT_THAT(other.Take(10).status(), IsOk()); }));
-    EXPECT_EQ(takes.back().wait_for(std::chrono::seconds(10)), std::future_status::ready);
-  });
-  MemoryPool pool(100, allocator);
-  {
-    const PooledMemory first = *pool.Take(60);
-  }
-  const PooledMemory second = *pool.Take(50);
-  EXPECT_EQ(takes.size(), 3u) << "the first came, went and the second came";
 }
 
 TEST(MemoryPool, WhoWaitsIsServedInOrder) {
