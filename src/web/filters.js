@@ -19,13 +19,16 @@ function facet(title, key, entries) {
   return h("fieldset", {}, h("legend", {}, title), h(Folded, { items, most: MOST_VALUES }));
 }
 
-/** The ends of what is kept of a metric; one that is left out is that of all its values. */
+/** The ends of what is kept of a metric; one that is left out is open. */
 function span({ field, heading, ends }) {
   const asked = state.get(`r.${field}`).split("..");
-  const given = (value, at) => ends.map((end, other) => (other === at ? value : asked[other]) || end).join("..");
+  const given = (value, at) => {
+    const [low, high] = [0, 1].map((other) => (other === at ? value : asked[other] ?? ""));
+    return low || high ? `${low}..${high}` : "";
+  };
   return h("fieldset", {}, h("legend", {}, heading), h("div.ends", {}, ["from", "to"].map((name, at) => h("input", {
     type: "number", step: "any", "aria-label": `${heading}, ${name}`, placeholder: readable(ends[at]),
-    value: asked[at] ?? "", onchange: ({ target }) => state.set({ [`r.${field}`]: given(target.value, at) }),
+    value: asked[at] ?? "", oninput: ({ target }) => state.set({ [`r.${field}`]: given(target.value, at) }),
   }))));
 }
 

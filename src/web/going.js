@@ -30,7 +30,7 @@ function runItem({ label, step, steps, loss, losses, rate, unit, phase, seconds,
 }
 
 function doneItem({ uid, label, outcome, replayed, seconds, reason }) {
-  return h("li", {}, h(`span.badge.${outcome}`, {}, replayed ? "replayed" : STATES[outcome]), " ",
+  return h("li", {}, h(`span.badge.${outcome}`, {}, replayed ? "replayed" : STATES[outcome] ?? outcome), " ",
     uid ? h("a", { href: state.link("run", { run: uid }) }, label) : label,
     h("span.sub", {}, " ", joined([!replayed && seconds > 0 && duration(seconds), reason])));
 }

@@ -23,10 +23,12 @@ export function filterOf(report) {
     parts.push({ key, text: `${axis.label}: ${wanted.join(", ")}`, keeps: (i) => keeps[axis.codes[i]] === true });
   }
   for (const [key, range, number] of asked("r.")) {
-    const [low, high] = range.split("..").map(Number);
-    if (!number || !Number.isFinite(low) || !Number.isFinite(high)) continue;
-    const keeps = (i) => number.value(i) !== null && number.value(i) >= low && number.value(i) <= high;
-    parts.push({ key, text: `${number.heading}: ${readable(low)} to ${readable(high)}`, keeps });
+    const [low = "", high = ""] = range.split("..");
+    const [least, most] = [low === "" ? -Infinity : Number(low), high === "" ? Infinity : Number(high)];
+    if (!number || !(low || high) || Number.isNaN(least) || Number.isNaN(most)) continue;
+    const keeps = (i) => number.value(i) !== null && number.value(i) >= least && number.value(i) <= most;
+    const [from, to] = [low && `from ${readable(least)}`, high && `to ${readable(most)}`];
+    parts.push({ key, text: `${number.heading}: ${[from, to].filter(Boolean).join(" ")}`, keeps });
   }
   const states = splitList(state.get("s"));
   const names = states.map((name) => STATES[name] ?? name).join(", ");

@@ -43,7 +43,7 @@ export function legendsOf({ color, shape }, records) {
   }));
 }
 
-const REFERENCE = /"@([a-z]+)(?:\.([a-z_]+))?"|@([a-z]+)\.([a-z_]+)/g;
+const REFERENCE = /"@([a-z]+)(?:\.([a-z_]+))?"|@([a-z]+)(?:\.([a-z_]+))?/g;
 const NOTHING = "@";
 
 /** `spec` with its references resolved; a channel whose field is not chosen is left out. */
@@ -52,6 +52,7 @@ function resolved(spec, chosen) {
   const text = JSON.stringify(spec).replace(REFERENCE, (_, whole, part, name, partOfIt) =>
     whole ? JSON.stringify(valueOf(whole, part) ?? NOTHING) : valueOf(name, partOfIt) ?? "_");
   return JSON.parse(text, (key, node) => {
+    if (Array.isArray(node)) return node.filter(() => true);  // without what is left out
     if (node === NOTHING && key !== "field") return key === "title" ? null : undefined;
     if (node?.field === NOTHING) return undefined;
     const column = ["color", "shape"].includes(key) ? chosen[key] : null;

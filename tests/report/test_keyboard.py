@@ -52,8 +52,12 @@ def test_a_range_is_kept_by_keyboard(page_of, samples):
     press("Enter")
     press("Tab")
     reader.page.keyboard.type("45")
+    reader.settle()
+    assert reader.address.startswith("#explore?r.m_throughput=45..")
+    assert reader.page.evaluate("document.activeElement.value") == "45", "what is typed stays"
     press("Tab")
     reader.settle()
+    assert reader.page.evaluate("document.activeElement.value") == "", "an end that is left out is open"
     assert reader.rows() == sum(value >= 45 for value in known)
     assert reader.page.evaluate("document.activeElement.ariaLabel").endswith(", to"), "the cursor goes on"
     reader.page.keyboard.type("90")
@@ -67,3 +71,7 @@ def test_a_range_is_kept_by_keyboard(page_of, samples):
     press("Enter")
     reader.settle()
     assert reader.rows() == sum(value >= 45 for value in known)
+    press("Shift+Tab")
+    press("Backspace")
+    reader.settle()
+    assert "r.m_throughput" not in reader.address and reader.rows() == len(estimates)
