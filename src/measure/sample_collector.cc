@@ -74,12 +74,13 @@ bool SampleCollector::Collect(double time_s, bool refresh_slow) {
   if (refresh_slow) {
     tree_.FindDescendants();
   }
-  if (!tree_.Refresh()) {
+  const bool is_there = tree_.Refresh();
+  const double interval_s = time_s - LastOr(series_.time_s, time_s);
+  standstill_.Add(interval_s, is_there && tree_.stopped(), TakeOwnWait());
+  series_.stood_still_seconds = standstill_.seconds();
+  if (!is_there) {
     return false;
   }
-  const double interval_s = time_s - LastOr(series_.time_s, time_s);
-  standstill_.Add(interval_s, tree_.stopped(), TakeOwnWait());
-  series_.stood_still_seconds = standstill_.seconds();
   CollectWaits();
   CollectProcess(interval_s);
   CollectDisk();
