@@ -34,8 +34,12 @@ void remove_below(const std::string& uri) {
 /// What this process itself writes, which ends before what was written is removed.
 class OwnWriting {
  public:
-  /// For as long as the lock is held, something is written that `flag` ends.
-  [[nodiscard]] std::unique_lock<std::timed_mutex> begin() { return std::unique_lock(writing_); }
+  /// For as long as the lock is held, something is written that `flag` ends. Throws where that has ended it.
+  [[nodiscard]] std::unique_lock<std::timed_mutex> begin() {
+    std::unique_lock lock(writing_);
+    throw_if_error(is_over_ ? Status::Aborted("the test is being ended") : Status::Ok());
+    return lock;
+  }
   storage::CancelFlag flag() const { return &is_over_; }
   /// From another thread: writes that are under way have a moment.
   void end() {
@@ -70,11 +74,12 @@ class Leftovers {
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
   ~Leftovers() {
-    termination_.set_last_work({});
     if (!are_gone_) {
+      const auto lock = termination_.defer();
       processes_.end();
       remove();
     }
+    termination_.set_last_work({});
   }
   void are_gone() { are_gone_ = true; }
 
