@@ -47,7 +47,8 @@ export class Chart extends Component {
     this.sight.observe(this.plot.parentElement);
     this.resizer = new ResizeObserver(debounced(() => {
       if (!this.view || Math.abs(this.plot.clientWidth - this.width) <= 8) return;
-      Object.assign(this, { pieces: this.drawing(), shape: "" });
+      this.shape = "";
+      this.begin();
       this.draw();
     }, 120));
     this.resizer.observe(this.plot);
@@ -56,7 +57,7 @@ export class Chart extends Component {
 
   /** What it shows is of before. On paper it is drawn wherever it stands, else once it comes into sight. */
   componentDidUpdate() {
-    this.pieces = this.drawing();
+    this.begin();
     if (this.props.page.isPrinted) {
       this.draw();
     } else if (this.isInSight) {
@@ -65,8 +66,15 @@ export class Chart extends Component {
     }
   }
 
+  /** Anew, whatever is half drawn. */
+  begin() {
+    this.pieces?.return();
+    this.pieces = this.drawing();
+  }
+
   componentWillUnmount() {
     due.delete(this);
+    this.pieces?.return();
     this.sight.disconnect();
     this.resizer.disconnect();
     this.view?.finalize();
@@ -147,16 +155,9 @@ export class Chart extends Component {
 
   *mounting(data) {
     const drawing = document.createElement("div");
-    let view = null;
-    if (data.records.length === 0) {
+    const view = data.records.length === 0 ? null : yield* this.viewOf(data, drawing);
+    if (!view) {
       Object.assign(drawing, { className: "empty", textContent: "Nothing of the filter has these values." });
-    } else {
-      const { spec } = vega.compile(this.specification(data), { logger: vega.logger(vega.ErrorLevel) });
-      yield;
-      view = new vega.View(vega.parse(spec, {}, { ast: true }),
-        { expr: vega.expressionInterpreter, renderer: "svg", logLevel: vega.ErrorLevel });
-      view.data("records", data.records).initialize(drawing);
-      yield;
     }
     this.view?.finalize();
     Object.assign(this, { view, shape: this.shapeOf(data), report: this.props.page.report });
@@ -165,6 +166,23 @@ export class Chart extends Component {
       this.run();
     }
     this.plot.replaceChildren(drawing);
+  }
+
+  /** Whose listeners of the window go with it where it is not waited for. */
+  *viewOf(data, drawing) {
+    const { spec } = vega.compile(this.specification(data), { logger: vega.logger(vega.ErrorLevel) });
+    yield;
+    const view = new vega.View(vega.parse(spec, {}, { ast: true }),
+      { expr: vega.expressionInterpreter, renderer: "svg", logLevel: vega.ErrorLevel });
+    let isTaken = false;
+    try {
+      view.data("records", data.records).initialize(drawing);
+      yield;
+      isTaken = true;
+      return view;
+    } finally {
+      if (!isTaken) view.finalize();
+    }
   }
 
   /** Shows what was set, and what is picked: in charts that have a parameter for it. */

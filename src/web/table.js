@@ -80,7 +80,9 @@ function useSight() {
     observer.observe(scroller.current);
     return () => observer.disconnect();
   }, []);
-  return [top, height, { ref: scroller, onscroll: ({ target }) => setSight([target.scrollTop, height]) }];
+  // Sideways nothing else comes into sight.
+  const see = (at) => setSight((now) => (now[0] === at ? now : [at, now[1]]));
+  return [top, height, { ref: scroller, onscroll: ({ target }) => see(target.scrollTop) }];
 }
 
 export function Table({ page: { report, isPrinted }, rows, fallback = "metrics", caption = "Configurations" }) {
@@ -109,7 +111,7 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
   const pick = (i) => h("button.pick", { "aria-label": `pick configuration ${i + 1}`, "aria-pressed": i === picked });
   const row = (i, at) => h(i === picked ? "tr.picked" : "tr", {
     key: report.uid(i), "aria-rowindex": first + at + 2,
-    onclick: ({ target }) => target.closest("a") || state.pick(report.uid(i)),
+    onclick: ({ target }) => target.closest("a") || (i === picked ? state.set({ pick: "" }) : state.pick(report.uid(i))),
   }, columns.map((column, place) => h(column.number ? "td.n" : "td", {}, place === 0 && pick(i), column.cell(i))));
 
   return h("section.table", { "aria-label": caption },
