@@ -123,17 +123,20 @@ void TakeCopiedValues(const Columns& columns, const Row& row, Measurement& measu
   }
 }
 
-/// The same for the same row, whenever it is read; `place` tells rows that say the same apart.
-std::string CopiedUid(const Measurement& measurement, const CopiedSource& source, int64_t place) {
-  std::string text =
-      fmt::format("{}\n{}\n{}\n{}\n", source.generator, place, measurement.parameterized_id, measurement.entity_id);
+/// How often each text was seen in a source.
+using SeenTexts = std::map<std::string, int64_t>;
+
+/// The same for the same row, wherever it stands; rows that say the same are told apart by how many were `seen`.
+std::string CopiedUid(const Measurement& measurement, const CopiedSource& source, SeenTexts& seen) {
+  std::string text = fmt::format("{}\n{}\n", measurement.parameterized_id, measurement.entity_id);
   for (const auto& [name, value] : measurement.properties) {
     text += fmt::format("{}={}\n", name, space::ToString(value));
   }
-  return Sha256Hex(text).substr(0, 32);
+  const int64_t place = seen[text]++;
+  return Sha256Hex(fmt::format("{}\n{}\n{}", source.generator, place, text)).substr(0, 32);
 }
 
-Result<Measurement> MeasurementOf(const Columns& columns, const CopiedSource& source, const Row& row, int64_t place) {
+Result<Measurement> MeasurementOf(const Columns& columns, const CopiedSource& source, const Row& row, SeenTexts& seen) {
   Measurement measurement;
   ASSAY_RETURN_IF_ERROR(TakePoint(columns, source, row, measurement));
   TakeCopiedValues(columns, row, measurement);
@@ -142,7 +145,7 @@ Result<Measurement> MeasurementOf(const Columns& columns, const CopiedSource& so
   measurement.provenance = {{"host", host}, {"identifier", row.at(source.id_column)}};
   // Of no machine that explores here, so that nothing of it is replayed as ours.
   measurement.depends_on = {{kMachine, host}, {kPointsAtOnce, host}};
-  measurement.uid = CopiedUid(measurement, source, place);
+  measurement.uid = CopiedUid(measurement, source, seen);
   return measurement;
 }
 
@@ -173,10 +176,11 @@ Status CopySource(const CopiedSource& source, const std::function<Status(Measure
   CsvRecords records(source.path, file->text());
   ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, ReadTrimmedNames(records));
   ASSAY_ASSIGN_OR_RETURN(const std::vector<Columns> experiments, CopiedColumns(source, names));
-  for (int64_t place = 0; !records.at_end(); ++place) {
+  SeenTexts seen;
+  while (!records.at_end()) {
     ASSAY_ASSIGN_OR_RETURN(const Row row, ReadCells(records, names));
     for (const Columns& columns : experiments) {
-      Result<Measurement> measurement = MeasurementOf(columns, source, row, place);
+      Result<Measurement> measurement = MeasurementOf(columns, source, row, seen);
       if (!measurement.ok()) {
         return measurement.status().WithContext(records.Where());
       }

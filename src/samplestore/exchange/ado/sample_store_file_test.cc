@@ -81,6 +81,20 @@ TEST_F(SampleStoreFileTest, ARowIsAMeasurementOfWhatTheFileSaysItsColumnsAre) {
   EXPECT_EQ(Read(Path("store.yaml"))[0].uid, read[0].uid);
 }
 
+TEST_F(SampleStoreFileTest, ARowIsTheSameWhereverItStandsAndRowsThatSayTheSameAreTwo) {
+  const std::string rows = "A_f0-c1,0,2,84.5,ok\nA_f0-c1,0,2,84.5,ok\n";
+  const std::string heading = "config,cpu_family,nodes,wallClockRuntime,status\n";
+  Write("export.csv", heading + rows);
+  const std::vector<Measurement> before = Read(FileOf(kPresent));
+  ASSERT_THAT(before, SizeIs(2));
+  EXPECT_NE(before[0].uid, before[1].uid);
+  Write("export.csv", heading + "B_f1-c1,1,4,12.5,ok\n" + rows);
+  const std::vector<Measurement> after = Read(Path("store.yaml"));
+  ASSERT_THAT(after, SizeIs(3));
+  EXPECT_EQ(after[1].uid, before[0].uid);
+  EXPECT_EQ(after[2].uid, before[1].uid);
+}
+
 TEST_F(SampleStoreFileTest, TheOlderFormAndTheOneThatAdoPrintsSayTheSame) {
   const std::string present = Read(FileOf(kPresent))[0].uid;
   const std::string older = FileOf(
