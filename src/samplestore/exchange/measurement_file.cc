@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "base/text.h"
 #include "samplestore/exchange/ado/sample_store_file.h"
@@ -19,9 +20,15 @@ constexpr FileFormat kFormats[] = {
     {"jsonl", ".jsonl", &CreateJsonLines, &ReadJsonLines},
     {"csv", ".csv", &CreateCsvFile, &ReadCsvFile},
     {"parquet", ".parquet", &CreateParquetFile, &ReadParquetFile},
-    {"samplestore", ".yaml", &CreateSampleStoreFile, &ReadSampleStoreFile},
+    {"samplestore", ".yaml", &CreateSampleStoreFile, &ReadSampleStoreFile, ".yml"},
     {"published", "", &CreatePublishedFile, &ReadPublishedFile},
 };
+
+bool IsChosenBy(const FileFormat& format, std::string_view lower_path) {
+  return std::ranges::any_of(std::initializer_list{format.ending, format.other_ending}, [&](std::string_view ending) {
+    return !ending.empty() && lower_path.ends_with(ending);
+  });
+}
 
 }  // namespace
 
@@ -36,7 +43,7 @@ std::vector<std::string> FileFormatNames() {
 Result<const FileFormat*> FindFileFormat(std::string_view name, std::string_view path) {
   const std::string lower = Lower(path);
   const auto* found = std::ranges::find_if(kFormats, [&](const FileFormat& format) {
-    return name.empty() ? !format.ending.empty() && lower.ends_with(format.ending) : format.name == name;
+    return name.empty() ? IsChosenBy(format, lower) : format.name == name;
   });
   if (found != std::end(kFormats)) {
     return found;

@@ -27,6 +27,7 @@ struct FileFormat {
   std::string_view ending;  ///< of a file's name, by which it is chosen; empty: only by its own
   Result<std::unique_ptr<MeasurementWriter>> (*create)(const std::string& path);
   Status (*read)(const std::string& path, const std::function<Status(Measurement)>& take);
+  std::string_view other_ending = {};  ///< that chooses it too; empty: there is none
 };
 
 std::vector<std::string> FileFormatNames();

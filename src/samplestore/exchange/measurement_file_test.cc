@@ -249,6 +249,8 @@ TEST(FileFormatTest, IsChosenByTheEndingOfAName) {
   EXPECT_EQ((*FindFileFormat("", "a/b.csv"))->name, "csv");
   EXPECT_EQ((*FindFileFormat("", "a/B.CSV"))->name, "csv");
   EXPECT_EQ((*FindFileFormat("", "a/b"))->name, "jsonl");
+  EXPECT_EQ((*FindFileFormat("", "a/store.yaml"))->name, "samplestore");
+  EXPECT_EQ((*FindFileFormat("", "a/store.yml"))->name, "samplestore");
   EXPECT_EQ((*FindFileFormat("csv", "a/b.jsonl"))->name, "csv");
   EXPECT_THAT(FindFileFormat("xls", "a").status().message(), HasSubstr("expected jsonl, csv"));
 }
