@@ -73,7 +73,9 @@ Result<BoundSpace> BoundSpace::Bind(space::DiscoverySpace space, Experiments cat
   }
   bound.experiments_ = experiments;
   ASSAY_ASSIGN_OR_RETURN(const int64_t points, space.PointCount());
-  bound.size_ = points * static_cast<int64_t>(bound.experiments_.size());
+  if (__builtin_mul_overflow(points, std::ssize(bound.experiments_), &bound.size_)) {
+    return Status::InvalidArgument(fmt::format("{}: the space has 2^63 points or more", space.source));
+  }
   bound.space_ = std::move(space);
   bound.FindPaths();
   for (size_t i = 0; i < bound.experiments_.size(); ++i) {

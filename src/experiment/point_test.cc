@@ -129,6 +129,25 @@ TEST(BoundSpaceTest, EnumeratesPointsTimesExperiments) {
   EXPECT_EQ(space->At(1).complete.at("r"), space::Value(int64_t{8}));
 }
 
+TEST(BoundSpaceTest, RefusesMorePointsThanANumberHolds) {
+  const std::string all =
+      "entitySpace:\n"
+      " - {identifier: model_name, propertyDomain: {values: [smollm2-135m]}}\n"
+      " - {identifier: number_gpus, propertyDomain: {values: [0]}}\n"
+      " - {identifier: model_max_length, propertyDomain: {domainRange: [1, 131073], interval: 1}}\n"
+      " - {identifier: batch_size, propertyDomain: {domainRange: [1, 4097], interval: 1}}\n"
+      " - {identifier: gradient_accumulation_steps, propertyDomain: {domainRange: [1, 33], interval: 1}}\n"
+      " - {identifier: max_steps, propertyDomain: {domainRange: [1, 8193], interval: 1}}\n"
+      " - {identifier: num_train_epochs, propertyDomain: {domainRange: [1, 8193], interval: 1}}\n"
+      " - {identifier: gradient_checkpointing, propertyDomain: {values: [True, False]}}\n"
+      " - {identifier: torch_dtype, propertyDomain: {values: [bfloat16, float32]}}\n";
+  const auto space = Bind(all + kExperiments);
+  ASSERT_TRUE(space.ok()) << space.status().message();
+  EXPECT_EQ(space->size(), int64_t{1} << 62);
+  EXPECT_EQ(SpaceError(all + kExperiments + " - experimentIdentifier: finetune_lora_benchmark-v1.0.0\n"),
+            "space.yaml: the space has 2^63 points or more");
+}
+
 TEST(BoundSpaceTest, FindsWhereAPointStands) {
   const auto space =
       Bind(std::string(kHead) + kLength + " - {identifier: dataset_id, propertyDomain: {values: [./]}}\n" +

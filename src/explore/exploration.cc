@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -23,6 +24,11 @@ int64_t Finished(const ExploreSummary& summary) {
 }
 
 }  // namespace
+
+int64_t LooksIn(int64_t round_size, int64_t repeats) {
+  int64_t looks = 0;
+  return __builtin_mul_overflow(round_size, repeats, &looks) ? std::numeric_limits<int64_t>::max() : looks;
+}
 
 ExploreOptions Completed(ExploreOptions options) {
   options.workers = std::max(1, options.workers);

@@ -18,6 +18,9 @@ namespace assay::explore {
 /// replayed, is told to them: how many there are at once.
 ExploreOptions Completed(ExploreOptions options);
 
+/// Looks at points in `repeats` rounds of `round_size`; the largest number where there are more.
+int64_t LooksIn(int64_t round_size, int64_t repeats);
+
 /// Hands out the points of a space, takes their results, and decides when to stop. Run() is called once.
 class Exploration {
  public:
@@ -38,7 +41,7 @@ class Exploration {
   void Work();
   /// Nothing: there is nothing left, or the operation ends.
   std::optional<Task> NextTask();
-  int64_t total() const { return round_size() * options_.repeats; }
+  int64_t total() const { return LooksIn(round_size(), options_.repeats); }
   /// Points that are looked at in each of the repeats.
   int64_t round_size() const;
   /// The point that is looked at as number `number` of all rounds; nothing: the sampler has no more.

@@ -8,11 +8,13 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <thread>
 
 #include "base/subprocess.h"
 #include "base/text.h"
+#include "explore/exploration.h"
 #include "explore/search/samplers.h"
 #include "explore/space_measurements.h"
 #include "explore/survey.h"
@@ -62,6 +64,11 @@ class ExploreTest : public testing::ExploreFixture {
 
   ExploreOptions explore_;
 };
+
+TEST(LooksInTest, EndsAtTheLargestNumber) {
+  EXPECT_EQ(LooksIn(4, 3), 12);
+  EXPECT_EQ(LooksIn(int64_t{1} << 62, 5), std::numeric_limits<int64_t>::max());
+}
 
 TEST_F(ExploreTest, MeasuresEveryPointOnceInTheSpacesOrder) {
   std::vector<int64_t> started;

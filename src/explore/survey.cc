@@ -92,7 +92,7 @@ Result<Survey> SurveySpace(const experiment::BoundSpace& space, samplestore::Sam
                            const std::function<void(const experiment::BoundPoint&, Prospect)>& visit) {
   const ExploreOptions complete = Completed(options);
   Round round(space, complete);
-  const int64_t total = round.size() * complete.repeats;
+  const int64_t total = LooksIn(round.size(), complete.repeats);
   Survey survey;
   for (int64_t number = 0; number < total; ++number) {
     if (InterruptRequested()) {
