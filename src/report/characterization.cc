@@ -95,24 +95,30 @@ std::string OrNothing(const json& number) {
   return number.is_null() ? "" : fmt::format("{:.2g}", number.get<double>());
 }
 
-/// Where each of speed, memory and energy stands among `metrics`; empty where one is missing.
-std::vector<size_t> ResourceMetrics(const std::vector<Metric>& metrics) {
+/// Where speed, memory and energy stand among metrics, and which of them do not.
+struct ResourceMetrics {
   std::vector<size_t> places;
-  for (const MetricKind kind :
-       {MetricKind::kThroughput, MetricKind::kPeakTensorMemory, MetricKind::kEnergyEfficiency}) {
-    const Metric* const metric = FindMetric(metrics, kind);
-    if (metric == nullptr) {
-      return {};
+  std::vector<std::string> missing;
+};
+
+ResourceMetrics FindResources(const std::vector<Metric>& metrics) {
+  ResourceMetrics found;
+  for (const auto& [kind, name] : {std::pair(MetricKind::kThroughput, "speed"),
+                                   {MetricKind::kPeakTensorMemory, "memory"},
+                                   {MetricKind::kEnergyEfficiency, "energy"}}) {
+    if (const Metric* const metric = FindMetric(metrics, kind)) {
+      found.places.push_back(static_cast<size_t>(metric - metrics.data()));
+    } else {
+      found.missing.emplace_back(name);
     }
-    places.push_back(static_cast<size_t>(metric - metrics.data()));
   }
-  return places;
+  return found;
 }
 
 json ResourcesJson(const ResultSet& results, const std::vector<Metric>& metrics, const Estimates& estimates) {
-  const std::vector<size_t> objectives = ResourceMetrics(metrics);
-  if (objectives.empty()) {
-    return {};
+  const auto [objectives, missing] = FindResources(metrics);
+  if (!missing.empty()) {
+    return {{"missing", missing}};
   }
   json resources = {{"metrics", json::array()}, {"configurations", json::array()}};
   for (const size_t metric : objectives) {
@@ -161,8 +167,10 @@ std::string FrontText(const json& front) {
 }
 
 std::string ResourcesText(const json& resources) {
-  if (resources.is_null()) {
-    return "\nNo front of speed, memory and energy: energy was not measured, which GPUs alone tell\n";
+  if (resources.contains("missing")) {
+    const auto missing = resources.at("missing").get<std::vector<std::string>>();
+    return fmt::format("\nNo front of speed, memory and energy: not measured: {}{}\n", Join(missing, ", "),
+                       missing.back() == "energy" ? ", which GPUs alone tell" : "");
   }
   const auto metrics = resources.at("metrics").get<std::vector<std::string>>();
   std::vector<std::string> heading = {"configuration"};
@@ -192,7 +200,7 @@ std::string FullText(const json& characterization) {
   }
   const bool any = !characterization.at("fronts").empty();
   const auto resources = characterization.find("resources");  // which older ones have not
-  return any && resources != characterization.end() ? text + ResourcesText(*resources) : text;
+  return any && resources != characterization.end() && resources->is_object() ? text + ResourcesText(*resources) : text;
 }
 
 /// From the first of `values`, of which nothing need have been measured, to each of the others.

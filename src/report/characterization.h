@@ -34,9 +34,9 @@ std::vector<ScalingStep> FindScaling(const ResultSet& results, const std::vector
 ///     scaling: [{property, from, to, pairs, speedup, efficiency, interval, adjusted_p}]
 ///     pairs: [{property, from, to, headline, detail, strength, p, adjusted_p}]    report/findings.h
 ///     fronts: [{x, y, configurations: [{label, x, y}]}]                           report/pareto.h
-///     resources: {metrics, configurations: [{label, values}], unknown}            the same of speed, memory and
-///     energy;
-///         null where one of them was not measured, `unknown`: of how many configurations
+///     resources: {metrics, configurations: [{label, values}], unknown}
+///                                     the same of speed, memory and energy; `unknown`: configurations without energy
+///     resources: {missing: [NAME]}    where one of the three was not measured of any; null in older ones
 nlohmann::json CharacterizationJson(const ResultSet& results);
 
 /// The same for people; empty where `characterization` is of another form, which somebody else's may be.

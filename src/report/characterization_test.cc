@@ -91,8 +91,8 @@ TEST(CharacterizationTest, WithoutRanksOrMeasurementsThereIsNoScaling) {
 TEST(CharacterizationTest, EnergyStandsBesideSpeedAndMemoryWhereItWasMeasured) {
   std::vector<Measurement> runs = Scaled();
   const nlohmann::json without = CharacterizationJson(ResultSet(runs));
-  EXPECT_TRUE(without["resources"].is_null());
-  EXPECT_THAT(CharacterizationText(without), HasSubstr("energy was not measured"));
+  EXPECT_EQ(without["resources"]["missing"], nlohmann::json({"energy"}));
+  EXPECT_THAT(CharacterizationText(without), HasSubstr("not measured: energy, which GPUs alone tell"));
   for (Measurement& run : runs) {
     // More GPUs are faster in the same memory and do less for a joule, but for a batch of 4 on two, which four beat in
     // all; of a batch of 4 on one nobody knows.
@@ -110,6 +110,19 @@ TEST(CharacterizationTest, EnergyStandsBesideSpeedAndMemoryWhereItWasMeasured) {
   const std::string text = CharacterizationText(with);
   EXPECT_THAT(text, HasSubstr("Nothing beats in real tokens/s, tensor GiB, energy tokens/J at once"));
   EXPECT_THAT(text, HasSubstr("1 configuration without a measured energy"));
+}
+
+TEST(CharacterizationTest, WhatKeepsSpeedMemoryAndEnergyFromAFrontIsNamed) {
+  std::vector<Measurement> runs = Scaled();
+  for (Measurement& run : runs) {
+    run.properties.erase("peak_tensor_bytes");
+    run.properties["tokens_per_joule"] = 10.0;
+  }
+  EXPECT_EQ(CharacterizationJson(ResultSet(runs))["resources"]["missing"], nlohmann::json({"memory"}));
+  const char* const kept = R"({"scaling": [], "pairs": [], "fronts": [{"x": "a", "y": "b", "configurations": []}],
+                               "resources": {"missing": ["memory"]}})";
+  const std::string text = CharacterizationText(nlohmann::json::parse(kept));
+  EXPECT_THAT(text, HasSubstr("No front of speed, memory and energy: not measured: memory\n"));
 }
 
 TEST(CharacterizationTest, WhatIsOfAnotherFormHasNoText) {
