@@ -25,9 +25,8 @@ constexpr FileFormat kFormats[] = {
 };
 
 bool IsChosenBy(const FileFormat& format, std::string_view lower_path) {
-  return std::ranges::any_of(std::initializer_list{format.ending, format.other_ending}, [&](std::string_view ending) {
-    return !ending.empty() && lower_path.ends_with(ending);
-  });
+  return std::ranges::any_of(std::initializer_list{format.ending, format.other_ending},
+                             [&](std::string_view ending) { return !ending.empty() && lower_path.ends_with(ending); });
 }
 
 }  // namespace
