@@ -54,13 +54,18 @@ void add_linears(CausalLM& model, const LoraConfig& config, const TensorPlace& p
   }
 }
 
-void check_stacks(const std::vector<ExpertStack*>& stacks, const LoraConfig& config, const TensorPlace& place) {
+/// As of modules: each target must be there, or one of them, or of modules.
+void check_target_parameters(const std::vector<ExpertStack*>& stacks, const LoraConfig& config, bool is_each_needed) {
   for (const std::string& target : config.target_parameters) {
-    if (!std::ranges::any_of(stacks, [&](const auto* stack) { return matches_target(stack->path, target); })) {
+    if (is_each_needed &&
+        std::ranges::none_of(stacks, [&](const auto* stack) { return matches_target(stack->path, target); })) {
       throw_invalid_argument(fmt::format("target parameter '{}' is no tensor of experts of the model{}", target,
                                          stacks.empty() ? ", which has none" : ": gate_up_proj, down_proj"));
     }
   }
+}
+
+void check_expert_adapters(const LoraConfig& config, const TensorPlace& place) {
   if (config.dropout > 0) {
     throw_invalid_argument(
         fmt::format("adapters of experts have no dropout, in peft neither: set it to 0, not {}", config.dropout));
@@ -70,9 +75,9 @@ void check_stacks(const std::vector<ExpertStack*>& stacks, const LoraConfig& con
   }
 }
 
-void add_stacks(CausalLM& model, const LoraConfig& config, const TensorPlace& place, std::vector<Target>& targets) {
+void add_stacks(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching,
+                std::vector<Target>& targets) {
   const std::vector<ExpertStack*> stacks = model.expert_stacks();
-  check_stacks(stacks, config, place);
   std::vector<ExpertStack*> targeted;
   const size_t first = targets.size();
   for (ExpertStack* stack : stacks) {
@@ -82,6 +87,12 @@ void add_stacks(CausalLM& model, const LoraConfig& config, const TensorPlace& pl
       targeted.push_back(stack);
     }
   }
+  const bool is_nothing_matched = targets.empty() && targeted.empty();
+  check_target_parameters(stacks, config, matching == Matching::kEveryTarget || is_nothing_matched);
+  if (targeted.empty()) {
+    return;
+  }
+  check_expert_adapters(config, place);
   // What peft calls one of them follows from which others there are.
   for (const Adapter& adapter : adapters_of({}, targeted)) {
     const ExpertStack& stack = *targeted[targets.size() - first];
@@ -99,7 +110,7 @@ std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const 
     add_linears(model, config, place, matching, targets);
   }
   if (!config.target_parameters.empty()) {
-    add_stacks(model, config, place, targets);
+    add_stacks(model, config, place, matching, targets);
   }
   return targets;
 }
@@ -113,13 +124,15 @@ std::vector<std::string> all_linear_names(CausalLM& model) {
   return {names.begin(), names.end()};
 }
 
-/// Names of linear layers, and of experts' tensors where no layer has them.
+/// Names of linear layers, and of experts' tensors. Their last component tells, so that each stage of a pipeline, which
+/// has layers of its own, says the same of a target.
 void set_targets(CausalLM& model, const std::vector<std::string>& targets, LoraConfig& config) {
   const std::vector<Linear*> linears = model.linears();
   const std::vector<ExpertStack*> stacks = model.expert_stacks();
   for (const std::string& target : targets) {
-    const auto has_path = [&](const auto* part) { return matches_target(part->path, target); };
-    const bool is_parameter = std::ranges::none_of(linears, has_path) && std::ranges::any_of(stacks, has_path);
+    const std::string last = target.substr(target.rfind('.') + 1);
+    const auto has_name = [&](const auto* part) { return matches_target(part->path, last); };
+    const bool is_parameter = std::ranges::none_of(linears, has_name) && std::ranges::any_of(stacks, has_name);
     (is_parameter ? config.target_parameters : config.target_modules).push_back(target);
   }
 }

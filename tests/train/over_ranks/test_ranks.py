@@ -111,13 +111,20 @@ def test_two_ranks_follow_one_with_twice_the_accumulation(plugin, model, method,
 def test_adapters_of_experts_follow_one_rank(model, plugin, knobs, models, tmp_path):
     alone = tmp_path / "alone"
     alone.mkdir()
-    plan = plan_of(alone, models[model], gradient_accumulation_steps=4, output_dir=str(alone), **tiny.EXPERTS_LORA)
+    # Of two stages the first has no expert that is targeted.
+    experts = ["experts.gate_up_proj", "experts.down_proj"] if plugin == "FULL_SHARD" else ["1.mlp.experts.down_proj"]
+    if model == "granitemoe":
+        experts = [name.replace("mlp", "block_sparse_moe") for name in experts]
+    lora = {"method": "lora", "lora": {"rank": 4, "dropout": 0, "target_modules": ["q_proj", *experts]}}
+    plan = plan_of(alone, models[model], gradient_accumulation_steps=4, output_dir=str(alone), **lora)
     events = train(alone, **plan).events
     accumulation = 4 // (2 // knobs.get("pp_size", 1))
-    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=accumulation, **tiny.EXPERTS_LORA)
+    plan = plan_of(tmp_path, models[model], gradient_accumulation_steps=accumulation, **lora)
     results = train_on(tmp_path / "two", 2, **plan, plugin=plugin, knobs=knobs)
     assert_same_course(results[0], events)
     assert_same_weights(saved(tmp_path / "two" / "out", "lora"), saved(alone, "lora"))
+    configs = [json.loads((folder / "adapter_config.json").read_text()) for folder in (tmp_path / "two" / "out", alone)]
+    assert configs[0] == configs[1] and set(configs[0]["target_parameters"]) == set(experts)
 
 
 @pytest.mark.parametrize(
