@@ -95,10 +95,15 @@ void BatchSubmission::Cancel() {
 void BatchSubmission::ReadLines() {
   lines_.Read([this](std::string_view line) {
     if (reports().Take(line)) {
-      seconds_unanswered_ = 0;  // a run goes on while its queue is away, as a control plane is that is upgraded
+      Heard();  // a run goes on while its queue is away, as a control plane is that is upgraded
     }
   });
   ended_ = ended_ || reports().all_ended();
+}
+
+void BatchSubmission::Heard() {
+  seconds_unanswered_ = 0;
+  heard_at_ = MonotonicSeconds();
 }
 
 Status BatchSubmission::SayAlive() {
@@ -115,11 +120,12 @@ void BatchSubmission::Beat() {
 
 void BatchSubmission::TakeLook(const BatchLook::Answer& look) {
   if (look.state.ok()) {
-    seconds_unanswered_ = 0;
+    Heard();
     told_unanswered_ = false;
     TakeState(*look.state);
   } else {
-    Unanswered(look.state.status(), std::max(1.0, look.seconds));
+    // Of a look that took long only what came after an agent's last word.
+    Unanswered(look.state.status(), std::max(1.0, std::min(look.seconds, MonotonicSeconds() - heard_at_)));
   }
 }
 
@@ -129,7 +135,11 @@ void BatchSubmission::Unanswered(const Status& why, double seconds) {
     fmt::print(stderr, "assay: nobody says what becomes of {}; it is asked again: {}\n", queue_.Describe(job_),
                why.message());
   }
-  if (seconds_unanswered_ >= (cancelled_ ? kMostSecondsOnceCancelled : kMostSeconds)) {
+  const double most = cancelled_ ? kMostSecondsOnceCancelled : kMostSeconds;
+  if (seconds_unanswered_ >= most) {
+    ReadLines();  // what agents said while something here waited
+  }
+  if (!ended_ && seconds_unanswered_ >= most) {
     LoseAll(fmt::format("nobody says any more what becomes of {}: {}", queue_.Describe(job_), why.message()));
     ended_ = true;
     Cancel();
@@ -143,6 +153,9 @@ void BatchSubmission::TakeState(const BatchState& state) {
     case BatchState::Phase::kRunning:
       break;
     case BatchState::Phase::kWaiting:
+      if (cancelled_) {
+        queue_.Cancel(job_);  // which it did not take, and of a job that waits there is no agent to tell
+      }
       waiting_.Waits(queue_.Describe(job_), state.why);
       break;
     case BatchState::Phase::kEnded:

@@ -37,6 +37,8 @@ class BatchSubmission : public AgentSubmission {
 
  private:
   void ReadLines();
+  /// From the queue or an agent.
+  void Heard();
   /// To the agents; once cancelled, that they shall end, for a queue may not do it.
   Status SayAlive();
   /// Keeps the agents alive, and asks the queue.
@@ -57,6 +59,7 @@ class BatchSubmission : public AgentSubmission {
   std::atomic<bool> cancelled_ = false;
   int looks_ended_ = 0;
   double seconds_unanswered_ = 0;  ///< since the queue or an agent said something
+  double heard_at_ = MonotonicSeconds();
   bool told_unanswered_ = false;
   int looks_refused_ = 0;
   WaitTeller waiting_;

@@ -24,11 +24,12 @@ class Queue : public BatchQueue {
  public:
   Result<std::string> Enqueue(const BatchJob& /*job*/) override { return std::string("7"); }
   Result<BatchState> Look(const std::string& /*name*/) override { return look(++looks); }
-  void Cancel(const std::string& /*name*/) override {}
+  void Cancel(const std::string& /*name*/) override { ++cancels; }
   std::string Describe(const std::string& name) const override { return "job " + name; }
 
   std::function<Result<BatchState>(int number)> look;
   std::atomic<int> looks = 0;
+  std::atomic<int> cancels = 0;
 };
 
 class BatchSubmissionTest : public testing::Test {
@@ -98,7 +99,7 @@ TEST_F(BatchSubmissionTest, ARunIsFollowedToItsEndWhileItsQueueIsSilent) {
 TEST_F(BatchSubmissionTest, AgentsOfARunThatWasCancelledAreToldInItsFolder) {
   queue_.look = [&](int number) -> Result<BatchState> {
     const Result<std::string> alive = ReadFile(run_ + "/alive");
-    if (number > 3) {
+    if (number == 4) {
       EXPECT_EQ(alive.ok() ? *alive : "unread", "");
       SayTheEnd();
     }
@@ -108,6 +109,16 @@ TEST_F(BatchSubmissionTest, AgentsOfARunThatWasCancelledAreToldInItsFolder) {
   BatchSubmission submission(plan_, options_, queue_, run_, /*look_seconds=*/0.001);
   ASSERT_TRUE(submission.Start("agent").ok());
   EXPECT_TRUE(submission.Follow().ok());
+}
+
+TEST_F(BatchSubmissionTest, AJobThatWaitsIsCancelledUntilItsQueueTakesIt) {
+  options_.cancelled = [] { return true; };
+  const job::RunRecord record = Follow([&](int number) {
+    const bool is_over = queue_.cancels > 2 || number > 1000;
+    return BatchState{is_over ? BatchState::Phase::kEnded : BatchState::Phase::kWaiting};
+  });
+  EXPECT_LT(queue_.looks, 1000);
+  EXPECT_EQ(record.end, job::RunEnd::kLost);
 }
 
 TEST_F(BatchSubmissionTest, AFailureToSayThatWeLiveIsNotTheEnd) {
@@ -121,8 +132,11 @@ TEST_F(BatchSubmissionTest, AFailureToSayThatWeLiveIsNotTheEnd) {
   };
   const job::RunRecord record = Follow([&](int number) -> Result<BatchState> {
     if (number == 1) {
-      std::filesystem::remove(alive);
-      std::filesystem::create_directory(alive);  // where a file shall be
+      std::error_code taken;  // by a file again
+      while (!std::filesystem::is_directory(alive)) {
+        std::filesystem::remove(alive, taken);
+        std::filesystem::create_directory(alive, taken);  // where a file shall be
+      }
       broken = true;
       return BatchState{BatchState::Phase::kRunning};
     }

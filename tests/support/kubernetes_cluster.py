@@ -1,7 +1,8 @@
 """An API server of Kubernetes of a test's own, whose pods are processes of this machine.
 
-It takes what `kubernetes_validate` finds valid by the schemas that Kubernetes publishes, unknown fields refused; sets of
-jobs by what of JobSet's schema stands below, with the job of the set as Kubernetes has it. A pod starts when a machine has room for it; images are not run: the first container's command is.
+It takes what `kubernetes_validate` finds valid by the schemas that Kubernetes publishes, unknown fields refused; sets
+of jobs by what of JobSet's schema stands below, with the job of the set as Kubernetes has it. A pod starts when a
+machine has room for it; images are not run: the first container's command is.
 """
 
 import contextlib
