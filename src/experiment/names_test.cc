@@ -20,7 +20,7 @@ constexpr char kFineTuning[] =
     "num_train_epochs.1 number_gpus number_nodes.1 number_ranks.1 optim.adamw_torch remove_unused_columns.True seed.42 "
     "stop_after_seconds.-1 threads.0 torch_dtype.bfloat16";
 
-constexpr char kOfLora[] = "lora_alpha.16 r.4 target_modules.None";
+constexpr char kOfLora[] = "lora_alpha.16 lora_dropout.0.05 r.4 target_modules.None";
 
 constexpr char kVit[] =
     "batch_size bucket_mib.None communication_dtype.None gate_steps.3 gradient_accumulation_steps.1 "

@@ -54,6 +54,20 @@ def test_run_measures_then_replays(assay, model, rows, store, experiment):
     assert run(assay, store, experiment, point(model, rows)) == first
 
 
+def test_adapters_go_on_experts_without_dropout(assay, model, rows, store):
+    config = model / "config.json"
+    mixtral = {"architectures": ["MixtralForCausalLM"], "model_type": "mixtral", "num_local_experts": 4}
+    config.write_text(json.dumps(json.loads(config.read_text()) | mixtral | {"num_experts_per_tok": 2}))
+    targets = {"target_modules": "q_proj,experts.down_proj"}
+    measured = run(assay, store, LORA, point(model, rows, **targets, lora_dropout=0))
+    assert measured["outcome"] == "valid"
+    of_query, of_experts = 4 * (32 + 32), 4 * 4 * (64 + 32)
+    assert measured["properties"]["trainable_parameters"] == 2 * (of_query + of_experts)
+    assert "adapters of experts have no dropout" in assay.refused(
+        "run", LORA, *point(model, rows, **targets), "--store", store
+    )
+
+
 def test_weights_of_few_bits_take_less_memory(assay, model, rows, tmp_path, store):
     """A space over how many, from its file to its values."""
     space = tmp_path / "bits.yaml"

@@ -6,6 +6,9 @@
 namespace assay::experiment {
 namespace {
 
+/// The default of the reference's trainer, which its experiments leave as it is.
+constexpr double kReferenceDropout = 0.05;
+
 template <auto kField>
 Status LoraField(const space::Value& value, job::TunePlan& plan) {
   Assign(value, plan.lora.*kField);
@@ -20,6 +23,9 @@ std::vector<TuneProperty> LoraProperties() {
           {As({.label = "LoRA alpha"},
               Optional("lora_alpha", Integers(1, 33), int64_t{16}, "the adapter's output is scaled by lora_alpha / r")),
            &LoraField<&job::LoraOptions::alpha>},
+          {Own(Optional("lora_dropout", *space::Domain::Range(0, 1, std::nullopt), kReferenceDropout,
+                        "of the adapter's input; experts have none, so adapters on them take 0")),
+           &LoraField<&job::LoraOptions::dropout>},
           {Own(Optional("target_modules", space::Domain::AnyTextOrNone(), space::Value(),
                         "modules that get an adapter, with commas between them; None: the reference's choice for the "
                         "model, q_proj,v_proj for most"))}};
@@ -27,7 +33,6 @@ std::vector<TuneProperty> LoraProperties() {
 
 void MakeLora(const space::Entity& point, job::TunePlan& plan) {
   plan.method = "lora";
-  plan.lora.dropout = 0.05;  // the default of the reference's trainer, which its experiments leave as it is
   const std::string modules = TextOf(point, "target_modules");
   plan.lora.target_modules =
       modules.empty() ? data::DefaultLoraTargets(TextOf(point, "model_name")) : Split(modules, ',');

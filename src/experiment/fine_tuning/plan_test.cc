@@ -154,6 +154,7 @@ TEST_F(FineTuningPlanTest, LoraHasTheReferencesAdapter) {
   EXPECT_EQ(plan.lora.rank, 4);
   EXPECT_EQ(plan.lora.alpha, 16);
   EXPECT_DOUBLE_EQ(plan.lora.dropout, 0.05);
+  EXPECT_EQ(Tune(kLora, {{"lora_dropout", int64_t{0}}}).lora.dropout, 0);
   EXPECT_THAT(plan.lora.target_modules, ElementsAre("q_proj", "v_proj"));
   EXPECT_THAT(Tune(kLora, {{"target_modules", std::string("k_proj,o_proj")}}).lora.target_modules,
               ElementsAre("k_proj", "o_proj"));
