@@ -13,14 +13,7 @@ from harness import cli, doctor, kernels, machine, page
 from harness.machine import ROOT
 from harness.table import markdown_table
 
-PROGRAMS = (
-    "bench_products",
-    "bench_attention",
-    "bench_elementwise",
-    "bench_state_space",
-    "bench_optimizer",
-    "bench_step",
-)
+PROGRAMS = ("bench_products", "bench_attention", "bench_elementwise", "bench_optimizer", "bench_step")
 
 
 def parse_arguments():

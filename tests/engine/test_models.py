@@ -43,12 +43,12 @@ def test_float32_matches_transformers(name, tmp_path):
 @pytest.mark.parametrize("name", [name for name in MODELS if name.startswith("granitemoehybrid")])
 def test_rows_of_several_chunks_match_transformers(name, tmp_path):
     """
-    A scan goes by chunks of 64 tokens, up to eight of them at once, wherever rows begin. In transformers' gradients of
-    A_log and dt_bias sums cancel: with another chunk size they are others by up to 1.3e-5.
+    A scan goes by chunks of 64 tokens: rows of one, of two and in between. Between two tokens of a chunk the decay is a
+    difference of sums, whose gradients (of A_log and dt_bias) lose a digit.
     """
     model = make_model(name)
     model.save_pretrained(tmp_path)
-    rows = make_rows([150, 64, 128, 65, 300])
+    rows = make_rows([150, 64, 128, 65])
     got, _ = ours(tmp_path, rows, tmp_path)
     assert_close(got, reference(model, rows), FLOAT32_TOLERANCE, gradient_tolerance=5e-5)
 

@@ -33,16 +33,13 @@ struct StateSpaceParameters {
   at::Tensor skip_N;       ///< what of the input goes past the state
 };
 
-/// Tokens of a chunk: work within one grows with its square, between chunks with their number.
+/// Tokens of a chunk of a row: work within one grows with its square, between chunks with their number.
 inline constexpr int64_t kScanChunk = 64;
-/// Tokens of the chunks that are computed at once, at most; on a CPU as many as its cache takes.
-inline constexpr int64_t kScanBlock = 8 * kScanChunk;
 
 /// y [T, N P] of `xbc_TC`, which holds a token's x [N P], B [G S] and C [G S] one after the other: with the step
-/// d = softplus(step + bias) and the state h = exp(-exp(decay) d) h_before + d B x, which a row begins at zero,
-/// y = C h + skip x. Computed in chunks of tokens, wherever rows begin: within them it is a product of matrices
-/// ("state-space duality"), of many chunks at once, and from one to the next go their states. In float32; backward
-/// computes each block of chunks again and keeps nothing but the arguments. Differentiable.
+/// d = softplus(step + bias) and the state h = exp(-exp(decay) d) h_before + d B x, y = C h + skip x. Computed in
+/// chunks of a row, within which it is a product of matrices ("state-space duality"), in float32; backward computes
+/// each chunk again and keeps nothing but the arguments. Differentiable.
 at::Tensor selective_scan(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const StateSpaceParameters& parameters,
                           const StateSpace& space, const std::vector<int64_t>& row_offsets);
 

@@ -4,7 +4,6 @@
 
 #include "architecture/parameters.h"
 #include "engine/kernels/ceilings.h"
-#include "engine/kernels/state_space.h"
 
 namespace assay::engine {
 namespace {
@@ -114,7 +113,6 @@ LayerCost cost_of(const ModelConfig& config, const DecoderLayer& layer, int64_t 
                   stack_bytes(layer),
           .checkpointed = tokens * (element * config.hidden_size + (layer.options().device().is_cpu() ? attended : 0)),
           .working = tokens * element * 4 * (widths.inner + rows) + longest * widths.mixer_row_bytes +
-                     tokens * widths.mixer_token_bytes + std::min(tokens, kScanBlock) * widths.mixer_block_bytes +
                      copy_bytes(layer, tokens) + mask_bytes(layer, tokens)};
 }
 

@@ -35,15 +35,13 @@ struct LayerRun {
 /// Features that a layer makes of a token.
 struct LayerWidths {
   int64_t queries = 0;
-  int64_t keys = 0;               ///< of keys, and of values
-  int64_t beside = 0;             ///< of queries, and of keys: what they get beside for attention alone
-  int64_t mixer = 0;              ///< what a mixer other than attention keeps for backward beside its input
-  int64_t mixer_row_bytes = 0;    ///< what it works with beside that, for each token of one row
-  int64_t mixer_token_bytes = 0;  ///< and for each token of all
-  int64_t mixer_block_bytes = 0;  ///< and for each of those that it computes at once, kScanBlock at most
-  int64_t inner = 0;              ///< of the MLP
-  int64_t mlp_kept = 0;  ///< what the MLP keeps for backward beside its input: twice the inner ones with a gate
-  int64_t mixed = 0;     ///< of a mixture: what the experts of a token give, and take in
+  int64_t keys = 0;             ///< of keys, and of values
+  int64_t beside = 0;           ///< of queries, and of keys: what they get beside for attention alone
+  int64_t mixer = 0;            ///< what a mixer other than attention keeps for backward beside its input
+  int64_t mixer_row_bytes = 0;  ///< what it works with beside that, for each token of one row
+  int64_t inner = 0;            ///< of the MLP
+  int64_t mlp_kept = 0;         ///< what the MLP keeps for backward beside its input: twice the inner ones with a gate
+  int64_t mixed = 0;            ///< of a mixture: what the experts of a token give, and take in
   int64_t expert_outputs = 0, expert_inputs = 0;  ///< of a mixture: the sizes of an expert's largest matrix
 };
 

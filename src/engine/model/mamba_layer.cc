@@ -34,15 +34,10 @@ LayerWidths MambaLayer::mixer_widths() const {
   // What the first product gives with its gate apart, what comes out of the convolution and the scan, and of the gate.
   const int64_t inner = out_proj_.weight_OI.size(1);
   const int64_t channels = conv_weight_C1K_.size(0);
-  constexpr int64_t kNumber = sizeof(float);
-  // Of a block, made again with its gradients: what is left between tokens, what goes in and comes out, and the states
-  // before its chunks.
-  const int64_t block_numbers =
-      6 * space_.heads * kScanChunk + 8 * inner + 3 * channels + 4 * inner * space_.state / kScanChunk;
+  // A row of the convolution in float32 with its gradients, and the states before each chunk of it.
+  const int64_t row_numbers = 4 * channels + inner * space_.state / kScanChunk;
   return {.mixer = in_proj_.weight_OI.size(0) + channels + 4 * inner,
-          .mixer_row_bytes = kNumber * 4 * channels,                         // of the convolution, with gradients
-          .mixer_token_bytes = kNumber * inner * space_.state / kScanBlock,  // the states before each block
-          .mixer_block_bytes = kNumber * block_numbers};
+          .mixer_row_bytes = row_numbers * static_cast<int64_t>(sizeof(float))};
 }
 
 at::Tensor MambaLayer::norm_groups(const at::Tensor& y_TI, double eps) const {
