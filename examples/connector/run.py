@@ -25,7 +25,7 @@ ROWS_OF_STEP = 2
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--assay", default=ROOT / "build" / "release" / "bin" / "assay", help="the program")
-    parser.add_argument("--model", default="smollm2-135m", help="a folder or a name of assay models")
+    parser.add_argument("--model", default="smollm2-135m", help="a folder or a name of assay model list")
     parser.add_argument("--rows", type=int, default=2000)
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--checkpoint-every", type=int, default=4)

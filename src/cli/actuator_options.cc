@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/files.h"
+#include "job/hub_cache.h"
 #include "space/actuator_configuration.h"
 
 namespace assay::cli {
@@ -50,8 +51,13 @@ Status UseActuator(const std::string& path, experiment::PlanContext& context) {
     fmt::print(stderr, "{}: data_directory: there is no folder {}: data sets that have a name are made here\n", path,
                configuration.data_directory);
   }
+  const std::string cache = configuration.hf_home.empty() ? job::HubCacheDirectory() : configuration.hf_home + "/hub";
   for (const auto& [name, target] : configuration.models) {
-    if (const std::string folder = space::ModelFolderOf(configuration, name); !folder.empty()) {
+    std::string folder = space::ModelFolderOf(configuration, target);
+    if (folder.empty()) {
+      folder = job::FindHubSnapshot(cache, target);
+    }
+    if (!folder.empty()) {
       context.model_folders[name] = folder;
     } else {
       fmt::print(stderr,

@@ -32,7 +32,7 @@ constexpr Verb kVerbs[] = {
     {"recommend", "Say which configuration is fastest within a memory cap", &AddRecommend},
     {"compare", "Say what became faster or slower between two stores, commits or machines", &AddCompare},
     {"experiments", "Describe the experiments: properties, domains, defaults, targets", &AddExperiments},
-    {"models", "List the named models", &AddModels},
+    {"model", "Models: those that have a name, and how to fetch one", &AddModel},
     {"datasets", "List the data sets that have a name", &AddDatasets},
     {"data", "Data sets as shards: convert, check, stream", &AddData},
     {"object", "Objects in buckets: copy, list, check; and a server to test against", &AddObject},

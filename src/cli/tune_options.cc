@@ -171,7 +171,7 @@ Status CompleteOutput(const TuneOptions& options, job::TrainingPlan& plan) {
 
 void AddSharedOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--model", options.model,
-                 "Model folder (Hugging Face layout) or a name of assay models; its kind decides what is trained")
+                 "Model folder (Hugging Face layout) or a name of assay model list; its kind decides what is trained")
       ->required()
       ->type_name("DIR|NAME");
   app.add_option(

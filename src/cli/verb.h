@@ -35,7 +35,7 @@ Action AddServe(CLI::App& app);
 Action AddRecommend(CLI::App& app);
 Action AddCompare(CLI::App& app);
 Action AddExperiments(CLI::App& app);
-Action AddModels(CLI::App& app);
+Action AddModel(CLI::App& app);
 Action AddDatasets(CLI::App& app);
 Action AddData(CLI::App& app);
 Action AddObject(CLI::App& app);

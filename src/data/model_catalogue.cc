@@ -11,6 +11,7 @@
 #include "architecture/parameters.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "job/hub_cache.h"
 #include "job/model_folder.h"
 
 namespace assay::data {
@@ -21,55 +22,55 @@ using enum ModelStatus;
 // The names of the reference's SFTTrainer experiments (IBM/ado, plugins/actuators/sfttrainer, models.yaml and docs),
 // those added to its table later, the two larger SmolLM2, and Qwen. Sorted by name.
 constexpr std::array<CatalogueModel, 49> kModels = {{
-    {"allam-1-13b", "llama", kNotPublished, true},
-    {"granite-13b-v2", "gpt_bigcode", kNotPublished, true},
-    {"granite-20b-v2", "gpt_bigcode", kNotPublished, true},
-    {"granite-3-8b", "granite", kAvailable, true},
-    {"granite-3.0-1b-a400m-base", "granitemoe", kAvailable, false},
-    {"granite-3.1-2b", "granite", kAvailable, true},
-    {"granite-3.1-3b-a800m-instruct", "granitemoe", kAvailable, true},
-    {"granite-3.1-8b-instruct", "granite", kAvailable, true},
-    {"granite-3.3-8b", "granite", kAvailable, true},
-    {"granite-34b-code-base", "gpt_bigcode", kAvailable, true},
-    {"granite-3b-1.5", "", kNotPublished, true},
-    {"granite-3b-code-base-128k", "llama", kAvailable, true},
-    {"granite-4.0-1b", "granitemoehybrid", kAvailable, false},
-    {"granite-4.0-350m", "granitemoehybrid", kAvailable, true},
-    {"granite-4.0-h-1b", "granitemoehybrid", kAvailable, true},
-    {"granite-4.0-h-micro", "granitemoehybrid", kAvailable, true},
-    {"granite-4.0-h-small", "granitemoehybrid", kAvailable, true},
-    {"granite-4.0-h-tiny", "granitemoehybrid", kAvailable, true},
-    {"granite-4.0-micro", "granitemoehybrid", kAvailable, true},
-    {"granite-7b-base", "llama", kAvailable, true},
-    {"granite-8b-code-base", "llama", kAvailable, true},
-    {"granite-8b-code-base-128k", "llama", kAvailable, true},
-    {"granite-8b-code-instruct", "llama", kAvailable, false},
-    {"granite-8b-japanese", "llama", kNotPublished, true},
-    {"granite-vision-3.2-2b", "llava_next", kFamilyUnsupported, true},
-    {"hf-tiny-model-private/tiny-random-BloomForCausalLM", "bloom", kNotPublished, true},
-    {"llama-13b", "llama", kAvailable, true},
-    {"llama-7b", "llama", kAvailable, true},
-    {"llama2-70b", "llama", kAvailable, true},
-    {"llama3-70b", "llama", kAvailable, true},
-    {"llama3-8b", "llama", kAvailable, true},
-    {"llama3.1-405b", "llama", kAvailable, true},
-    {"llama3.1-70b", "llama", kAvailable, true},
-    {"llama3.1-8b", "llama", kAvailable, true},
-    {"llama3.2-1b", "llama", kAvailable, false},
-    {"llama3.2-3b", "llama", kAvailable, false},
-    {"llava-v1.6-mistral-7b", "llava_next", kFamilyUnsupported, true},
-    {"mistral-123b-v2", "mistral", kAvailable, true},
-    {"mistral-7b-v0.1", "mistral", kAvailable, true},
-    {"mixtral-8x7b-instruct-v0.1", "mixtral", kAvailable, true},
-    {"qwen2.5-0.5b", "qwen2", kAvailable, false},
-    {"qwen2.5-1.5b", "qwen2", kAvailable, false},
-    {"qwen2.5-7b", "qwen2", kAvailable, false},
-    {"qwen3-0.6b", "qwen3", kAvailable, false},
-    {"qwen3-1.7b", "qwen3", kAvailable, false},
-    {"qwen3-8b", "qwen3", kAvailable, false},
-    {"smollm2-1.7b", "llama", kAvailable, false},
-    {"smollm2-135m", "llama", kAvailable, true},
-    {"smollm2-360m", "llama", kAvailable, false},
+    {"allam-1-13b", "llama", kNotPublished, true, ""},
+    {"granite-13b-v2", "gpt_bigcode", kNotPublished, true, ""},
+    {"granite-20b-v2", "gpt_bigcode", kNotPublished, true, ""},
+    {"granite-3-8b", "granite", kAvailable, true, "ibm-granite/granite-3.0-8b-base"},
+    {"granite-3.0-1b-a400m-base", "granitemoe", kAvailable, false, "ibm-granite/granite-3.0-1b-a400m-base"},
+    {"granite-3.1-2b", "granite", kAvailable, true, "ibm-granite/granite-3.1-2b-base"},
+    {"granite-3.1-3b-a800m-instruct", "granitemoe", kAvailable, true, "ibm-granite/granite-3.1-3b-a800m-instruct"},
+    {"granite-3.1-8b-instruct", "granite", kAvailable, true, "ibm-granite/granite-3.1-8b-instruct"},
+    {"granite-3.3-8b", "granite", kAvailable, true, "ibm-granite/granite-3.3-8b-base"},
+    {"granite-34b-code-base", "gpt_bigcode", kAvailable, true, "ibm-granite/granite-34b-code-base-8k"},
+    {"granite-3b-1.5", "", kNotPublished, true, ""},
+    {"granite-3b-code-base-128k", "llama", kAvailable, true, "ibm-granite/granite-3b-code-base-128k"},
+    {"granite-4.0-1b", "granitemoehybrid", kAvailable, false, "ibm-granite/granite-4.0-1b"},
+    {"granite-4.0-350m", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-350m"},
+    {"granite-4.0-h-1b", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-h-1b"},
+    {"granite-4.0-h-micro", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-h-micro"},
+    {"granite-4.0-h-small", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-h-small"},
+    {"granite-4.0-h-tiny", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-h-tiny"},
+    {"granite-4.0-micro", "granitemoehybrid", kAvailable, true, "ibm-granite/granite-4.0-micro"},
+    {"granite-7b-base", "llama", kAvailable, true, "ibm-granite/granite-7b-base"},
+    {"granite-8b-code-base", "llama", kAvailable, true, "ibm-granite/granite-8b-code-base-4k"},
+    {"granite-8b-code-base-128k", "llama", kAvailable, true, "ibm-granite/granite-8b-code-base-128k"},
+    {"granite-8b-code-instruct", "llama", kAvailable, false, "ibm-granite/granite-8b-code-instruct-4k"},
+    {"granite-8b-japanese", "llama", kNotPublished, true, ""},
+    {"granite-vision-3.2-2b", "llava_next", kFamilyUnsupported, true, "ibm-granite/granite-vision-3.2-2b"},
+    {"hf-tiny-model-private/tiny-random-BloomForCausalLM", "bloom", kNotPublished, true, ""},
+    {"llama-13b", "llama", kAvailable, true, "huggyllama/llama-13b"},
+    {"llama-7b", "llama", kAvailable, true, "huggyllama/llama-7b"},
+    {"llama2-70b", "llama", kAvailable, true, "meta-llama/Llama-2-70b-hf"},
+    {"llama3-70b", "llama", kAvailable, true, "meta-llama/Meta-Llama-3-70B"},
+    {"llama3-8b", "llama", kAvailable, true, "meta-llama/Meta-Llama-3-8B"},
+    {"llama3.1-405b", "llama", kAvailable, true, "meta-llama/Llama-3.1-405B"},
+    {"llama3.1-70b", "llama", kAvailable, true, "meta-llama/Llama-3.1-70B"},
+    {"llama3.1-8b", "llama", kAvailable, true, "meta-llama/Llama-3.1-8B"},
+    {"llama3.2-1b", "llama", kAvailable, false, "meta-llama/Llama-3.2-1B"},
+    {"llama3.2-3b", "llama", kAvailable, false, "meta-llama/Llama-3.2-3B"},
+    {"llava-v1.6-mistral-7b", "llava_next", kFamilyUnsupported, true, "llava-hf/llava-v1.6-mistral-7b-hf"},
+    {"mistral-123b-v2", "mistral", kAvailable, true, "mistralai/Mistral-Large-Instruct-2407"},
+    {"mistral-7b-v0.1", "mistral", kAvailable, true, "mistralai/Mistral-7B-v0.1"},
+    {"mixtral-8x7b-instruct-v0.1", "mixtral", kAvailable, true, "mistralai/Mixtral-8x7B-Instruct-v0.1"},
+    {"qwen2.5-0.5b", "qwen2", kAvailable, false, "Qwen/Qwen2.5-0.5B"},
+    {"qwen2.5-1.5b", "qwen2", kAvailable, false, "Qwen/Qwen2.5-1.5B"},
+    {"qwen2.5-7b", "qwen2", kAvailable, false, "Qwen/Qwen2.5-7B"},
+    {"qwen3-0.6b", "qwen3", kAvailable, false, "Qwen/Qwen3-0.6B"},
+    {"qwen3-1.7b", "qwen3", kAvailable, false, "Qwen/Qwen3-1.7B"},
+    {"qwen3-8b", "qwen3", kAvailable, false, "Qwen/Qwen3-8B"},
+    {"smollm2-1.7b", "llama", kAvailable, false, "HuggingFaceTB/SmolLM2-1.7B"},
+    {"smollm2-135m", "llama", kAvailable, true, "HuggingFaceTB/SmolLM2-135M"},
+    {"smollm2-360m", "llama", kAvailable, false, "HuggingFaceTB/SmolLM2-360M"},
 }};
 
 const CatalogueModel* Find(std::string_view name) {
@@ -91,7 +92,8 @@ Status Unavailable(const CatalogueModel& model) {
 Status UnknownModel(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     return Status::NotFound(
-        fmt::format("there is no model folder {}; give a folder with config.json or a known name", name));
+        fmt::format("there is no model folder {}; give a folder with config.json or a known name{}", name,
+                    job::IsHubRepository(name) ? fmt::format(", or fetch it: assay model pull {}", name) : ""));
   }
   std::vector<std::string> known;
   for (const CatalogueModel& model : kModels) {
@@ -123,6 +125,17 @@ Status ChooseTokenizer(const std::string& share_dir, ModelRef& ref) {
     ref.tokenizer_dir = FallbackTokenizerDir(share_dir);
   }
   return Status::Ok();
+}
+
+/// Where a repository of a hub lies on this machine, with its weights: what else of one may be here (a configuration
+/// that transformers looked at) stands for no model. Empty where it does not.
+std::string FetchedFolder(std::string_view repository) {
+  const std::string folder = job::FindHubSnapshot(job::HubCacheDirectory(), repository);
+  if (folder.empty()) {
+    return "";
+  }
+  const auto weights = job::FindWeights(folder);
+  return weights.ok() && weights->empty() ? "" : folder;
 }
 
 /// Reads what is needed to choose a model; the engine checks the rest when it builds it.
@@ -183,10 +196,14 @@ Result<ModelRef> ResolveModel(const std::string& name_or_dir, const std::string&
     if (model->status != kAvailable) {
       return Unavailable(*model);
     }
-    return ReadModelFolder(name_or_dir, share_dir + "/models/" + name_or_dir, share_dir);
+    const std::string fetched = FetchedFolder(model->repository);
+    return ReadModelFolder(name_or_dir, fetched.empty() ? share_dir + "/models/" + name_or_dir : fetched, share_dir);
   }
   if (IsDirectory(name_or_dir)) {
     return ReadModelFolder(name_or_dir, name_or_dir, share_dir);
+  }
+  if (const std::string fetched = FetchedFolder(name_or_dir); !fetched.empty()) {
+    return ReadModelFolder(name_or_dir, fetched, share_dir);
   }
   if (FileExists(name_or_dir)) {
     return Status::InvalidArgument(

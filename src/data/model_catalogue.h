@@ -1,7 +1,7 @@
 // Models by name: the catalogue of the reference's experiments, and what a name or a folder stands for.
 //
-// For a name the project ships a config.json only (share/models/NAME), so a run starts from random weights; a folder
-// brings its own weights and tokeniser.
+// For a name the project ships a config.json only (share/models/NAME), so a run starts from random weights, unless the
+// model was fetched from a hub (job/hub_cache.h); a folder brings its own weights and tokeniser.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct CatalogueModel {
   std::string_view name;
   std::string_view family;  ///< model_type of its config.json; empty when not known
   ModelStatus status;
-  bool in_reference;  ///< one of the 36 names of the reference's experiments
+  bool in_reference;            ///< one of the 36 names of the reference's experiments
+  std::string_view repository;  ///< of the hub, where its weights are; empty: none is known
 };
 
 /// All names, sorted.
@@ -37,7 +38,7 @@ std::vector<std::string> DefaultLoraTargets(std::string_view name);
 
 /// A model that can be built.
 struct ModelRef {
-  std::string name;          ///< the catalogue's name, or the folder as it was given
+  std::string name;          ///< the catalogue's or the repository's name, or the folder as it was given
   std::string dir;           ///< a folder with config.json
   std::string family = {};   ///< its model_type
   bool has_weights = false;  ///< else the weights are random
@@ -53,7 +54,8 @@ struct ModelRef {
 /// The tokeniser for models that come without one, under `share_dir`.
 std::string FallbackTokenizerDir(const std::string& share_dir);
 
-/// What `name_or_dir` stands for: a name of the catalogue, else a folder. Fails with one line for an unknown name (with
+/// What `name_or_dir` stands for: a name of the catalogue (of what was fetched for it, else of its configuration
+/// alone), else a folder, else a repository of a hub that was fetched. Fails with one line for an unknown name (with
 /// the nearest known one), a name whose family or configuration is missing, a folder without a usable config.json, and
 /// one whose weights cannot be used (job::FindWeights).
 Result<ModelRef> ResolveModel(const std::string& name_or_dir, const std::string& share_dir);

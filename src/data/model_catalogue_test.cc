@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
 #include "architecture/families.h"
@@ -20,6 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 const std::string kShare = ASSAY_SOURCE_DIR "/share";
+// What the user of this machine has fetched is nothing to these tests.
+const bool kNoHub = ::setenv("HF_HUB_CACHE", "/nonexistent", 1) == 0;
 
 TEST(ModelCatalogue, HasTheReferencesNamesSorted) {
   const auto models = ModelCatalogue();
@@ -42,6 +45,28 @@ TEST(ModelCatalogue, EveryNameResolvesOrSaysWhyNot) {
                   AllOf(HasSubstr(std::string(model.name) + " is known, but"), Not(HasSubstr("\n"))));
     }
   }
+}
+
+TEST(ModelCatalogue, ANameHasItsWeightsWhereTheyWereFetched) {
+  ASSERT_TRUE(kNoHub);
+  const auto cache = TemporaryDirectory::Create("hub").value();
+  const std::string folder = cache.path() + "/models--HuggingFaceTB--SmolLM2-135M";
+  ASSERT_TRUE(MakeDirectories(folder + "/snapshots/abc").ok());
+  ASSERT_TRUE(MakeDirectories(folder + "/refs").ok());
+  ASSERT_TRUE(WriteFileAtomically(folder + "/refs/main", "abc").ok());
+  const std::string config = ReadFile(kShare + "/models/smollm2-135m/config.json").value();
+  ASSERT_TRUE(WriteFileAtomically(folder + "/snapshots/abc/config.json", config).ok());
+  ::setenv("HF_HUB_CACHE", cache.path().c_str(), 1);
+  EXPECT_FALSE(ResolveModel("smollm2-135m", kShare)->has_weights) << "a configuration alone stands for no model";
+  ASSERT_TRUE(WriteFileAtomically(folder + "/snapshots/abc/model.safetensors", "x").ok());
+  for (const char* name : {"smollm2-135m", "HuggingFaceTB/SmolLM2-135M"}) {
+    const auto ref = ResolveModel(name, kShare);
+    ASSERT_TRUE(ref.ok()) << ref.status().message();
+    EXPECT_EQ(ref->name, name);
+    EXPECT_EQ(ref->dir, folder + "/snapshots/abc");
+    EXPECT_TRUE(ref->has_weights);
+  }
+  ::setenv("HF_HUB_CACHE", "/nonexistent", 1);
 }
 
 TEST(ModelCatalogue, AnUnsupportedFamilyIsNamed) {

@@ -129,24 +129,9 @@ Result<ActuatorConfiguration> ParseActuatorConfiguration(std::string_view text, 
   return ReadActuatorDocument(root, source);
 }
 
-std::string ModelFolderOf(const ActuatorConfiguration& configuration, const std::string& name) {
-  const auto found = configuration.models.find(name);
-  if (found == configuration.models.end()) {
-    return "";
-  }
-  const std::string folder = FolderOf(found->second, configuration.source);
-  if (IsDirectory(folder)) {
-    return folder;
-  }
-  // The layout of huggingface_hub: hub/models--ORG--NAME/refs/main names the folder below snapshots/.
-  std::string repository = "models--" + found->second;
-  for (size_t slash = 0; (slash = repository.find('/', slash)) != std::string::npos;) {
-    repository.replace(slash, 1, "--");
-  }
-  const std::string cached = configuration.hf_home + "/hub/" + repository;
-  const auto revision = ReadFile(cached + "/refs/main");
-  const std::string snapshot = revision.ok() ? fmt::format("{}/snapshots/{}", cached, Trim(*revision)) : "";
-  return IsDirectory(snapshot) ? snapshot : "";
+std::string ModelFolderOf(const ActuatorConfiguration& configuration, const std::string& target) {
+  const std::string folder = FolderOf(target, configuration.source);
+  return IsDirectory(folder) ? folder : "";
 }
 
 }  // namespace assay::space

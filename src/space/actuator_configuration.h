@@ -24,7 +24,7 @@ struct ActuatorConfiguration {
 Result<ActuatorConfiguration> ReadActuatorConfiguration(const std::string& path);
 Result<ActuatorConfiguration> ParseActuatorConfiguration(std::string_view text, const std::string& source);
 
-/// The folder of the model that `configuration` has for `name`; empty where it has none, or there is no such folder.
-std::string ModelFolderOf(const ActuatorConfiguration& configuration, const std::string& name);
+/// The folder that `target` of a `model_map` names, a relative one from the file's own; empty where there is none.
+std::string ModelFolderOf(const ActuatorConfiguration& configuration, const std::string& target);
 
 }  // namespace assay::space

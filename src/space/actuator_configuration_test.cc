@@ -48,23 +48,16 @@ TEST(ActuatorConfigurationTest, IsReadAsAdoPrintsItToo) {
   EXPECT_EQ(read->data_directory, "/there/data");
 }
 
-TEST(ActuatorConfigurationTest, FindsModelsByFolderAndInTheCacheOfHuggingFace) {
+TEST(ActuatorConfigurationTest, FindsModelsByFolder) {
   const auto directory = TemporaryDirectory::Create("actuator").value();
   const std::string& folder = directory.path();
-  const std::string cached = folder + "/hub/models--org--name";
   ASSERT_TRUE(MakeDirectories(folder + "/tiny").ok());
-  ASSERT_TRUE(MakeDirectories(cached + "/refs").ok());
-  ASSERT_TRUE(MakeDirectories(cached + "/snapshots/abc").ok());
-  ASSERT_TRUE(WriteFileAtomically(cached + "/refs/main", "abc").ok());
   const auto read = ParseActuatorConfiguration(
-      "actuatorIdentifier: SFTTrainer\n"
-      "parameters: {hf_home: ., model_map: {a: tiny, b: {Vanilla: org/name}, c: org/other}}",
+      "actuatorIdentifier: SFTTrainer\nparameters: {model_map: {a: tiny, b: {Vanilla: org/name}}}",
       folder + "/ac.yaml");
   ASSERT_TRUE(read.ok()) << read.status().message();
-  EXPECT_EQ(ModelFolderOf(*read, "a"), folder + "/tiny");
-  EXPECT_THAT(ModelFolderOf(*read, "b"), HasSubstr("hub/models--org--name/snapshots/abc"));
-  EXPECT_EQ(ModelFolderOf(*read, "c"), "");
-  EXPECT_EQ(ModelFolderOf(*read, "d"), "");
+  EXPECT_EQ(ModelFolderOf(*read, read->models.at("a")), folder + "/tiny");
+  EXPECT_EQ(ModelFolderOf(*read, read->models.at("b")), "");
 }
 
 TEST(ActuatorConfigurationTest, AMistakeIsOneLineWithItsPlace) {

@@ -35,7 +35,7 @@ def test_version_names_libtorch(assay):
 
 
 def test_every_verb_explains_itself(assay):
-    for verb in ["tune", "run", "explore", "results", "report", "experiments", "models", "doctor"]:
+    for verb in ["tune", "run", "explore", "results", "report", "experiments", "doctor"]:
         assert "Usage" in assay.ok(verb, "--help")
 
 

@@ -189,10 +189,10 @@ def test_what_failed_is_run_again_as_often_as_asked(assay, space, store, tmp_pat
 
 
 def test_models_are_listed_with_their_sizes(assay):
-    sizes = {model["name"]: model["parameters"] for model in json.loads(assay.ok("models", "--output", "json"))}
+    sizes = {model["name"]: model["parameters"] for model in json.loads(assay.ok("model", "list", "--output", "json"))}
     assert sizes["smollm2-135m"] == 134515008
     assert 86e6 < sizes["google/vit-base-patch16-224"] < 87e6
-    (line,) = [line for line in assay.ok("models").splitlines() if line.startswith("smollm2-135m ")]
+    (line,) = [line for line in assay.ok("model", "list").splitlines() if line.startswith("smollm2-135m ")]
     assert " 134.5 M " in line
 
 

@@ -86,7 +86,7 @@ std::vector<ConnectorProperty> TrainingProperties() {
   return {
       {As({.label = "model", .stands_alone = true, .role = Role::kModel},
           NameOrPath(Required("model_name", Domain::AnyText(),
-                              "a name of the catalogue (assay models lists them), or a Hugging Face model folder"),
+                              "a name of the catalogue (assay model list lists them), or a Hugging Face model folder"),
                      &IsCatalogueModel))},
       {As({.label = "max length", .role = Role::kLength},
           Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens")),

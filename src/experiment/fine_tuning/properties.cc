@@ -92,7 +92,7 @@ void AddRequired(std::vector<TuneProperty>& specs) {
   specs.push_back(
       {As({.label = "model", .stands_alone = true, .role = Role::kModel},
           NameOrPath(Required("model_name", Domain::AnyText(),
-                              "a name of the catalogue (assay models lists them), or a Hugging Face model folder"),
+                              "a name of the catalogue (assay model list lists them), or a Hugging Face model folder"),
                      &IsModelName))});
   specs.push_back({As({.label = "max length", .role = Role::kLength},
                       Required("model_max_length", Integers(1, 131073), "rows are cut to this many tokens", "tokens")),

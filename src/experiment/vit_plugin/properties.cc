@@ -64,11 +64,11 @@ void AddRequired(std::vector<VitProperty>& specs) {
   specs.push_back({As({.label = "batch size", .role = Role::kBatchSize},
                       Required("batch_size", Integers(1, 65537), "images of a data rank and step", "images")),
                    &VitField<&job::VitPlan::batch_size>});
-  specs.push_back(
-      {As({.label = "model", .stands_alone = true, .role = Role::kModel},
-          NameOrPath(Required("model_name", Domain::AnyText(),
-                              "an image model of the catalogue (assay models lists them), or a Hugging Face folder"),
-                     &IsVisionModel))});
+  specs.push_back({As(
+      {.label = "model", .stands_alone = true, .role = Role::kModel},
+      NameOrPath(Required("model_name", Domain::AnyText(),
+                          "an image model of the catalogue (assay model list lists them), or a Hugging Face folder"),
+                 &IsVisionModel))});
   specs.push_back({As({.label = "GPUs", .role = Role::kGpus},
                       Required("number_gpus", Integers(0, kMaxRanks), "0 runs on the CPU, with number_ranks ranks")),
                    &DeviceOfGpus<job::VitPlan>});

@@ -1,4 +1,4 @@
-// assay models: the named models, and whether they can be built.
+// assay model list: the named models, whether they can be built, and where their weights are.
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,8 +9,8 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/model_verb.h"
 #include "cli/options.h"
-#include "cli/verb.h"
 #include "data/model_catalogue.h"
 #include "data/vision_models.h"
 
@@ -68,7 +68,7 @@ Status Run(const std::string& output) {
 
 }  // namespace
 
-Action AddModels(CLI::App& app) {
+Action AddModelList(CLI::App& app) {
   auto output = std::make_shared<std::string>();
   AddOutputOption(app, *output, {"table", "json"});
   return [output] { return Run(*output); };
