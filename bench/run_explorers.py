@@ -34,6 +34,9 @@ def parse_arguments():
     cli.add_bin_dir(parser, "assay")
     parser.add_argument("--stores", default=",".join(STORES), help=f"[{','.join(STORES)}]")
     parser.add_argument("--rounds", type=int, default=100, help="for each store")
+    parser.add_argument(
+        "--first", type=int, default=0, help="number of the first round, for those that are made in parts"
+    )
     parser.add_argument("--output-dir", type=pathlib.Path, default=ROOT / "bench" / "results")
     return parser.parse_args()
 
@@ -109,7 +112,7 @@ def rounds_on(name, workplace, folder, arguments):
 
 def play(store_of, workplace, arguments):
     played = []
-    for seed in range(arguments.rounds):
+    for seed in range(arguments.first, arguments.first + arguments.rounds):
         start = time.monotonic()
         wrong = round_of(workplace, store_of(seed), seed)
         played.append((time.monotonic() - start, wrong))
@@ -128,7 +131,7 @@ def main():
         right = sum(not wrong for _, wrong in played)
         table.append([name, str(len(played)), str(right), f"{sum(s for s, _ in played):.0f}"])
         print("    " + "  ".join(table[-1]), flush=True)
-    header = ["store", "rounds", "every point exactly once", "seconds"]
+    header = ["store", f"rounds from {arguments.first}", "every point exactly once", "seconds"]
     text = (
         f"# Explorers of one space, one killed and one suspended\n\nCommit {machine.git_commit()},"
         f" {machine.cpu_name()}, load before {load:.2f}. Three explorers of {len(BATCHES)} points a round; one is killed"
