@@ -40,17 +40,20 @@ std::string SizeText(int64_t parameters) {
 
 Status Run(const std::string& output) {
   nlohmann::json list = nlohmann::json::array();
-  TextTable table({"model", "family", "parameters", "state"});
+  TextTable table({"model", "family", "parameters", "state", "hub"});
   for (const data::CatalogueModel& model : data::ModelCatalogue()) {
     const std::string name(model.name);
     const std::string family(model.family);
     const auto ref = data::ResolveModel(name, ShareDirectory());
     const int64_t parameters = ref.ok() ? ref->parameters : 0;
+    const std::string state = ref.ok() && ref->has_weights ? "fetched" : StatusText(model.status);
+    const std::string repository(model.repository);
     list.push_back({{"name", name},
                     {"family", family},
                     {"parameters", SizeJson(parameters)},
-                    {"state", StatusText(model.status)}});
-    table.AddRow({name, family, SizeText(parameters), StatusText(model.status)});
+                    {"state", state},
+                    {"repository", repository}});
+    table.AddRow({name, family, SizeText(parameters), state, repository});
   }
   for (const data::VisionModel& model : data::VisionModels()) {
     const std::string name(model.name);

@@ -214,6 +214,17 @@ def test_a_hub_that_is_busy_is_asked_again(hub, home):
     pulled(hub, home)
 
 
+def test_a_name_of_the_catalogue_stands_for_its_repository(published, home):
+    hub = fake_hub.Hub(published, "HuggingFaceTB/SmolLM2-135M")
+    assert pulled(hub, home, "smollm2-135m")["repository"] == "HuggingFaceTB/SmolLM2-135M"
+    listed = subprocess.run(
+        [ASSAY, "model", "list", "--output", "json"], capture_output=True, check=True, env=environment(hub, home)
+    )
+    hub.close()
+    states = {model["name"]: model["state"] for model in json.loads(listed.stdout)}
+    assert states["smollm2-135m"] == "fetched" and states["smollm2-360m"] == "available"
+
+
 def test_bad_input_is_one_line(hub, home):
     assert "404" in refused(hub, home, "org/absent", code=2)
     assert "404" in refused(hub, home, "org/tiny", "--revision", "v9", code=2)
