@@ -87,19 +87,30 @@ TEST(SelectiveScan, HasTheDtypeOfItsInput) {
   }
 }
 
-TEST(SelectiveScan, OfShapesTakesWhatItsLongestRowDoes) {
+/// What the scan of the rows takes of shapes, with its gradients.
+int64_t bytes_of_shapes(const std::vector<int64_t>& rows) {
   const ShapeMemory memory;
   const auto shape = [](at::IntArrayRef sizes) {
     return at::empty(sizes, at::TensorOptions(at::kFloat).device(at::kMeta)).requires_grad_();
   };
   const StateSpace space{.heads = 4, .head_dim = 3, .groups = 2, .state = 5, .shortest_step = 0.1, .longest_step = 1};
-  const at::Tensor x_TC = shape({200, 32});
-  const at::Tensor conv_TC = causal_conv_silu(x_TC, shape({32, 4}), shape({32}), kRows);
-  const at::Tensor y_TX = selective_scan(conv_TC, shape({200, 4}), {shape({4}), shape({4}), shape({4})}, space, kRows);
-  EXPECT_EQ(y_TX.sizes(), (at::IntArrayRef{200, 12}));
+  const at::Tensor x_TC = shape({400, 32});
+  const at::Tensor conv_TC = causal_conv_silu(x_TC, shape({32, 4}), shape({32}), rows);
+  const at::Tensor y_TX = selective_scan(conv_TC, shape({400, 4}), {shape({4}), shape({4}), shape({4})}, space, rows);
+  EXPECT_EQ(y_TX.sizes(), (at::IntArrayRef{400, 12}));
   const std::vector<at::Tensor> gradients = torch::autograd::grad({y_TX.sum()}, {x_TC});
   EXPECT_EQ(gradients[0].sizes(), x_TC.sizes());
-  EXPECT_GT(memory.peak_bytes(), 0);
+  return memory.peak_bytes();
+}
+
+TEST(SelectiveScan, OfShapesTakesWhatItsLongestRowDoes) {
+  const int64_t of_300 = bytes_of_shapes({0, 300, 400});
+  EXPECT_EQ(bytes_of_shapes({0, 10, 310, 400}), of_300);
+  EXPECT_EQ(bytes_of_shapes({0, 100, 400}), of_300);
+  // A chunk takes as much in all of them, the states between chunks do not.
+  const int64_t state_bytes = int64_t{4} * 3 * 5 * static_cast<int64_t>(sizeof(float));
+  EXPECT_EQ(bytes_of_shapes({0, 400}) - of_300, 2 * state_bytes);
+  EXPECT_EQ(of_300 - bytes_of_shapes({0, 100, 200, 300, 400}), 3 * state_bytes);
 }
 
 TEST(CausalConvSilu, IsThatOfEachRowAloneWithItsGradients) {
