@@ -86,7 +86,8 @@ constexpr char kOfSharded[] =
 constexpr char kConnector[] =
     "batch_size cache_limit.None checkpoint_every.6 compression.zstd connector convert_workers.1 dataset_id "
     "learning_rate.0.0002 "
-    "lora_alpha.16 max_steps.24 method.lora model_max_length model_name number_gpus.0 number_of_workers.2 "
+    "lora_alpha.16 lora_dropout.0.05 max_steps.24 method.lora model_max_length model_name number_gpus.0 "
+    "number_of_workers.2 "
     "priced_as.scheme r.8 seed.42 "
     "shard_size.64MiB target_modules.None threads.0 torch_dtype.float32 uri";
 
