@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "checkpoint/manage.h"
 #include "checkpoint/save_mark.h"
-#include "storage/list_parallel.h"
-#include "storage/store_checks.h"
 
 namespace assay::checkpoint {
 namespace {
@@ -17,35 +16,12 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-Result<std::vector<storage::ObjectInfo>> ListAll(const Place& place) {
-  std::vector<storage::ObjectInfo> objects;
-  storage::ListOptions list;
-  list.prefix = place.key;
-  list.cancel = place.cancel;
-  ASSAY_RETURN_IF_ERROR(storage::ListInParallel(*place.store, list, storage::kListWorkers, [&](storage::ListPage page) {
-    std::ranges::move(page.objects, std::back_inserter(objects));
-    return storage::IsCancelled(place.cancel) ? storage::CancelledStatus("list", place.uri()) : Status::Ok();
-  }));
-  return objects;
-}
-
-/// Keys that checkpoints name, whether they are whole or not: what belongs to a damaged one is no leftover.
-Result<std::set<std::string>> NamedKeys(const Place& place) {
-  ASSAY_ASSIGN_OR_RETURN(const Listing listing, ListCheckpoints(place));
-  if (!listing.others.empty()) {
-    return Status::FailedPrecondition(
-        fmt::format("leftovers are not looked for while {} is damaged ({}): remove or "
-                    "mend it first",
-                    listing.others.front().uri, listing.others.front().why.message()));
-  }
-  std::set<std::string> keys;
-  for (const ListedCheckpoint& listed : listing.checkpoints) {
-    ASSAY_ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(listed.found));
-    for (const std::string& name : names) {
-      keys.insert(listed.found.place.KeyOf(name));
-    }
-  }
-  return keys;
+/// What belongs to a damaged one is no leftover.
+Status CheckWhole(const Listing& listing) {
+  return listing.others.empty() ? Status::Ok()
+                                : Status::FailedPrecondition(fmt::format(
+                                      "leftovers are not looked for while {} is damaged ({}): remove or mend it first",
+                                      listing.others.front().uri, listing.others.front().why.message()));
 }
 
 /// Whether a name is one that saves of ours give: only those are asked for their mark.
@@ -54,12 +30,25 @@ bool MayBeOurs(std::string_view key) {
   return name.ends_with(".distcp") || name.ends_with(".safetensors") || name.ends_with(".assay");
 }
 
-Status AddObjects(const Place& place, double older_than, std::vector<Leftover>& leftovers) {
-  // In this order: a save that ends in between names what was listed.
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::ObjectInfo> objects, ListAll(place));
-  ASSAY_ASSIGN_OR_RETURN(const std::set<std::string> named, NamedKeys(place));
-  for (const storage::ObjectInfo& object : objects) {
-    if (named.contains(object.key) || !MayBeOurs(object.key) || object.modified > older_than) {
+Status AddObjects(const Place& place, const Listing& looked, double older_than, std::vector<Leftover>& leftovers) {
+  ASSAY_RETURN_IF_ERROR(CheckWhole(looked));
+  const auto may_be_left = [older_than](const storage::ObjectInfo& object) {
+    return MayBeOurs(object.key) && object.modified <= older_than;
+  };
+  std::set<std::string_view> keys;
+  for (const storage::ObjectInfo& object : looked.unnamed) {
+    if (may_be_left(object)) {
+      keys.insert(object.key);
+    }
+  }
+  if (keys.empty()) {
+    return Status::Ok();
+  }
+  // A save that has ended since then names what was listed.
+  ASSAY_ASSIGN_OR_RETURN(const Listing again, ListCheckpoints(place));
+  ASSAY_RETURN_IF_ERROR(CheckWhole(again));
+  for (const storage::ObjectInfo& object : again.unnamed) {
+    if (!keys.contains(object.key) || !may_be_left(object)) {
       continue;
     }
     ASSAY_ASSIGN_OR_RETURN(const auto info, place.store->Stat(object.key));
@@ -86,9 +75,14 @@ Status AddUploads(const Place& place, double older_than, std::vector<Leftover>& 
 }  // namespace
 
 Result<std::vector<Leftover>> FindLeftovers(const Place& place, double older_than_seconds) {
+  ASSAY_ASSIGN_OR_RETURN(const Listing listing, ListCheckpoints(place));
+  return FindLeftovers(place, listing, older_than_seconds);
+}
+
+Result<std::vector<Leftover>> FindLeftovers(const Place& place, const Listing& looked, double older_than_seconds) {
   std::vector<Leftover> leftovers;
   const double older_than = Now() - older_than_seconds;
-  ASSAY_RETURN_IF_ERROR(AddObjects(place, older_than, leftovers));
+  ASSAY_RETURN_IF_ERROR(AddObjects(place, looked, older_than, leftovers));
   ASSAY_RETURN_IF_ERROR(AddUploads(place, older_than, leftovers));
   return leftovers;
 }

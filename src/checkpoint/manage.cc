@@ -113,12 +113,29 @@ Status Describe(Found found, const Folders& folders, ListedCheckpoint& listed) {
       return Status::InvalidArgument(fmt::format("its file {} has {} bytes and not {}", name, info->size, file->bytes));
     }
     listed.bytes += info->size;
+    listed.keys.push_back(info->key);
   }
   listed.uri = found.place.uri();
   listed.step = StepOf(found);
   listed.time = found.manifest != nullptr ? found.manifest->time : found.pointer_info.modified;
   listed.found = std::move(found);
   return Status::Ok();
+}
+
+std::vector<storage::ObjectInfo> UnnamedOf(Folders folders, const std::vector<ListedCheckpoint>& checkpoints) {
+  std::set<std::string_view> named;
+  for (const ListedCheckpoint& listed : checkpoints) {
+    named.insert(listed.keys.begin(), listed.keys.end());
+  }
+  std::vector<storage::ObjectInfo> unnamed;
+  for (auto& [key, files] : folders) {
+    for (auto& [name, info] : files) {
+      if (!named.contains(info.key)) {
+        unnamed.push_back(std::move(info));
+      }
+    }
+  }
+  return unnamed;
 }
 
 bool ComesFirst(const ListedCheckpoint& a, const ListedCheckpoint& b) {
@@ -142,7 +159,7 @@ bool NotOffered::is_unknown() const {
 }
 
 Result<Listing> ListCheckpoints(const Place& place) {
-  ASSAY_ASSIGN_OR_RETURN(const Folders folders, ListFolders(place));
+  ASSAY_ASSIGN_OR_RETURN(Folders folders, ListFolders(place));
   const std::vector<Candidate> candidates = CandidatesIn(place, folders);
   Listing listing;
   std::mutex mutex;
@@ -165,6 +182,7 @@ Result<Listing> ListCheckpoints(const Place& place) {
     }
   });
   ASSAY_RETURN_IF_ERROR(failed);
+  listing.unnamed = UnnamedOf(std::move(folders), listing.checkpoints);
   std::ranges::sort(listing.checkpoints, ComesFirst);
   std::ranges::sort(listing.others, {}, &NotOffered::uri);
   return listing;

@@ -15,8 +15,9 @@ struct ListedCheckpoint {
   Found found{};
   std::string uri{};
   std::optional<int64_t> step{};
-  int64_t bytes = 0;  ///< of all its files
-  double time = 0;    ///< seconds since 1970: of the save, or when the pointer was written
+  int64_t bytes = 0;                ///< of all its files
+  std::vector<std::string> keys{};  ///< likewise
+  double time = 0;                  ///< seconds since 1970: of the save, or when the pointer was written
   bool is_ours() const { return found.manifest != nullptr; }
 };
 
@@ -32,6 +33,7 @@ struct NotOffered {
 struct Listing {
   std::vector<ListedCheckpoint> checkpoints{};  ///< by step, those without one first, then by time and URI
   std::vector<NotOffered> others{};
+  std::vector<storage::ObjectInfo> unnamed{};  ///< objects that no checkpoint names
 };
 
 /// Everything under the place, however deep. Of each only what makes it valid is read. A folder with .metadata, weights
@@ -70,6 +72,8 @@ struct Leftover {
 /// ours (file systems without extended attributes keep none), and unfinished uploads. FailedPrecondition where a
 /// checkpoint is damaged: what belongs to it is not known.
 Result<std::vector<Leftover>> FindLeftovers(const Place& place, double older_than_seconds);
+/// Likewise of a place that was listed already: it is listed once more only where something there may be one.
+Result<std::vector<Leftover>> FindLeftovers(const Place& place, const Listing& looked, double older_than_seconds);
 
 /// Removes them; the status of the first that could not be.
 Status RemoveLeftovers(const Place& place, const std::vector<Leftover>& leftovers);

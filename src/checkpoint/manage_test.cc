@@ -3,6 +3,7 @@
 #include "checkpoint/convert.h"
 #include "checkpoint/dcp/dcp_metadata.h"
 #include "checkpoint/testing.h"
+#include "storage/decorator/counting_store.h"
 #include "storage/decorator/forwarding_store.h"
 #include "storage/store_checks.h"
 
@@ -215,6 +216,20 @@ TEST_F(ManageTest, WhatIsCommittedWhileLeftoversAreLookedForIsNone) {
   ASSERT_TRUE(store_->Remove("run/a/.metadata").ok());
   const auto busy = std::make_shared<BusyStore>(store_, pointer);
   EXPECT_THAT(Must(FindLeftovers({busy, "run/", true, nullptr}, -1)), IsEmpty());
+}
+
+TEST_F(ManageTest, APlaceIsListedOnceMoreOnlyWhereSomethingMayBeLeft) {
+  Save("run/a/", 1);
+  Put("run/notes.txt", "somebody's");
+  const auto counters = std::make_shared<storage::StoreCounters>();
+  const auto counting = std::make_shared<storage::CountingStore>(store_, counters);
+  const Place place{counting, "run/", true, nullptr};
+  const Listing looked = Must(ListCheckpoints(place));
+  const int64_t lists = counters->Snapshot().operations["list"].calls;
+  EXPECT_THAT(Must(FindLeftovers(place, looked, -1)), IsEmpty());
+  EXPECT_EQ(counters->Snapshot().operations["list"].calls, lists);
+  ASSERT_TRUE(store_->Remove("run/a/.metadata").ok());
+  EXPECT_EQ(Must(FindLeftovers(place, Must(ListCheckpoints(place)), -1)).size(), 2u);
 }
 
 TEST_F(ManageTest, LeftoversAreOnlyOurs) {

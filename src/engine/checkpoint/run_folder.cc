@@ -44,8 +44,9 @@ bool is_in_step(const checkpoint::Place& root, std::string_view key) {
          std::ranges::all_of(folder.substr(kStep.size()), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-Status remove_leftovers(const checkpoint::Place& root, double older_than_seconds) {
-  ASSAY_ASSIGN_OR_RETURN(std::vector<checkpoint::Leftover> left, checkpoint::FindLeftovers(root, older_than_seconds));
+Status remove_leftovers(const checkpoint::Place& root, const checkpoint::Listing& looked, double older_than_seconds) {
+  ASSAY_ASSIGN_OR_RETURN(std::vector<checkpoint::Leftover> left,
+                         checkpoint::FindLeftovers(root, looked, older_than_seconds));
   std::erase_if(left, [&](const checkpoint::Leftover& leftover) { return !is_in_step(root, leftover.key); });
   return checkpoint::RemoveLeftovers(root, left);
 }
@@ -130,25 +131,24 @@ void RunFolder::keep(const checkpoint::RetentionOptions& options, const std::set
   tell("old checkpoints in " + uri(), listing.ok() ? remove_but(*listing, options) : listing.status());
 }
 
-void RunFolder::sweep(double older_than_seconds) const {
-  tell("leftovers in " + uri(), remove_leftovers(root_, older_than_seconds));
+void RunFolder::sweep(const Standing& looked, double older_than_seconds) const {
+  tell("leftovers in " + uri(), remove_leftovers(root_, looked.listing, older_than_seconds));
 }
 
 RunFolder::Standing RunFolder::look() const {
-  const checkpoint::Listing listing = value_or_throw(checkpoint::ListCheckpoints(root_));
   Standing standing;
-  for (const checkpoint::ListedCheckpoint& listed : listing.checkpoints) {
+  standing.listing = value_or_throw(checkpoint::ListCheckpoints(root_));
+  for (const checkpoint::ListedCheckpoint& listed : standing.listing.checkpoints) {
     if (is_of_run(listed)) {
       standing.steps.insert(*listed.step);
     }
   }
-  for (const checkpoint::NotOffered& other : listing.others) {
+  for (const checkpoint::NotOffered& other : standing.listing.others) {
     if (const std::optional<int64_t> step = step_at(other.uri)) {
       throw_if_error(other.is_unknown() ? other.why : Status::Ok());
       standing.damaged_steps.emplace(*step, other.why);
     }
   }
-  standing.has_damaged = !listing.others.empty();
   return standing;
 }
 

@@ -79,8 +79,10 @@ class RunFolder {
   struct Standing {
     std::set<int64_t> steps;                  ///< of those that are whole, as far as names and sizes tell
     std::map<int64_t, Status> damaged_steps;  ///< of those that are not, and what is wrong with each
-    bool has_damaged = false;                 ///< somewhere below something looks like a checkpoint and is none
+    checkpoint::Listing listing;              ///< of all that stands below, of others too
 
+    /// Somewhere below something looks like a checkpoint and is none.
+    bool has_damaged() const { return !listing.others.empty(); }
     std::optional<int64_t> last_step() const { return steps.empty() ? std::nullopt : std::optional(*steps.rbegin()); }
   };
   /// Asks the store. Throws StatusError, also where it would not tell of a step whether that is whole.
@@ -88,8 +90,8 @@ class RunFolder {
   /// Removes checkpoints of the run but those that `options` keep; of nothing to keep none. Those of `damaged_steps`
   /// stay, and take nobody's place among the last. What cannot be removed stays, and stderr says why.
   void keep(const checkpoint::RetentionOptions& options, const std::set<int64_t>& damaged_steps = {}) const;
-  /// Removes what saves of the run left that were killed, older than so long; as keep().
-  void sweep(double older_than_seconds) const;
+  /// Removes what saves of the run left that were killed, older than so long, of what look() saw; as keep().
+  void sweep(const Standing& looked, double older_than_seconds) const;
 
  private:
   bool is_of_run(const checkpoint::ListedCheckpoint& listed) const;

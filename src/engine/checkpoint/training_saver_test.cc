@@ -127,9 +127,10 @@ TEST_F(TrainingSaverTest, WhatKilledSavesOfAnotherRunLeftBelowTheFolderStays) {
   save(model, 1);
   const std::string inner = directory_.path() + "/run/step-1/";
   ASSERT_TRUE(std::filesystem::remove(inner + ".metadata"));
-  RunFolder(directory_.path()).sweep(0);
+  const RunFolder outer(directory_.path());
+  outer.sweep(outer.look(), 0);
   EXPECT_TRUE(std::filesystem::exists(inner + "__0_0.distcp"));
-  folder_.sweep(0);
+  folder_.sweep(folder_.look(), 0);
   EXPECT_FALSE(std::filesystem::exists(inner + "__0_0.distcp"));
 }
 
@@ -156,10 +157,10 @@ TEST_F(TrainingSaverTest, TheLastWholeCheckpointIsFound) {
   EXPECT_EQ(folder_.look().last_step(), 10);
   std::filesystem::remove(directory_.path() + "/run/step-10/.metadata");
   EXPECT_EQ(folder_.look().last_step(), 9);
-  EXPECT_FALSE(folder_.look().has_damaged);
+  EXPECT_FALSE(folder_.look().has_damaged());
   // A stranger's file below a step is none of the run's checkpoints.
   ASSERT_TRUE(WriteFileAtomically(directory_.path() + "/run/step-2/notes.pt", "no archive").ok());
-  EXPECT_TRUE(folder_.look().has_damaged);
+  EXPECT_TRUE(folder_.look().has_damaged());
   EXPECT_THAT(folder_.look().damaged_steps, ::testing::IsEmpty());
   std::filesystem::resize_file(directory_.path() + "/run/step-9/__0_0.distcp", 100);
   EXPECT_EQ(folder_.look().last_step(), 2);

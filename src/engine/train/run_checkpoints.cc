@@ -110,8 +110,8 @@ std::vector<RunCheckpoints::Standing> RunCheckpoints::look(std::set<int64_t>& da
       for (const int64_t step : in_folder.steps) {
         standing.emplace_back(step, folder != &output_);
       }
-      if (!in_folder.has_damaged) {
-        folder->sweep(kLeftoverSeconds);
+      if (!in_folder.has_damaged()) {
+        folder->sweep(in_folder, kLeftoverSeconds);
       }
     }
     std::ranges::sort(standing, std::greater());
