@@ -129,6 +129,29 @@ TEST(FindingsTest, EffectsAreGeometricMeansOverMatchedPairs) {
 }
 
 // Three pairs are a sample of their own: what every pair shows stands although no run alone could tell.
+TEST(FindingsTest, SideEffectsHaveTheirIntervalOrSayThatThereIsNone) {
+  const auto with_peak = [](Measurement run, int64_t bytes) {
+    run.properties["peak_tensor_bytes"] = bytes;
+    return run;
+  };
+  const auto detail_of = [](const std::vector<Measurement>& measurements) {
+    const std::vector<Finding> findings = FindingsOf(measurements);
+    const auto found = std::ranges::find_if(
+        findings, [](const Finding& finding) { return finding.headline.starts_with("Against full, lora gives"); });
+    return found == findings.end() ? "" : found->detail;
+  };
+  std::vector<Measurement> measurements = {with_peak(RunOf("full", 1, 100), 2000),
+                                           with_peak(RunOf("lora", 1, 200), 1000)};
+  EXPECT_THAT(detail_of(measurements), HasSubstr(". Peak tensor memory 0.500\u00d7 (no interval)."));
+  for (const auto& [batch, bytes] : {std::pair<int64_t, int64_t>{2, 1100}, {4, 900}}) {
+    measurements.push_back(with_peak(RunOf("full", batch, 100), 2000));
+    measurements.push_back(with_peak(RunOf("lora", batch, 200), bytes));
+  }
+  // The logarithms of 0.5, 0.55 and 0.45: mean -0.6965, standard error 0.0579; Student's t with 2 degrees: 4.303.
+  EXPECT_THAT(detail_of(measurements),
+              HasSubstr(". Peak tensor memory 0.498\u00d7 (95 % interval 0.388\u00d7 to 0.639\u00d7)."));
+}
+
 TEST(FindingsTest, ThreePairsMakeAnInterval) {
   std::vector<Measurement> measurements;
   for (int64_t batch : {1, 2, 4}) {
