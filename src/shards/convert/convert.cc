@@ -14,6 +14,7 @@
 #include "shards/convert/journal.h"
 #include "shards/convert/output.h"
 #include "shards/convert/publish.h"
+#include "shards/convert/spare_buffers.h"
 #include "shards/format/digest.h"
 #include "shards/format/webdataset.h"
 #include "storage/store_checks.h"
@@ -268,23 +269,26 @@ class Conversion {
         if (step) {
           places.push_back({step->source, step->block.offset, step->block.source_size()});
           encoding.Give([this, step = *std::move(step)] {
-            return encoder_->Encode(sources_[step.source], heads_[step.source], step.block);
+            const RowBlock& block = step.block;
+            const size_t bytes = block.columns ? block.columns->memory.size() : block.text.size();
+            return encoder_->Encode(sources_[step.source], heads_[step.source], block, spares_->Take(bytes));
           });
         }
       }
       if (!encoding.empty()) {
-        const EncodedBlock block = encoding.Take();
+        EncodedBlock block = encoding.Take();
         const BlockPlace place = places.front();
         places.pop_front();
-        ASSAY_RETURN_IF_ERROR(TakeBlock(block, place, builder, output));
+        ASSAY_RETURN_IF_ERROR(TakeBlock(std::move(block), place, builder, output));
       }
     }
     return Status::Ok();
   }
 
-  Status TakeBlock(const EncodedBlock& block, const BlockPlace& place, ShardBuilder& builder, ShardOutput& output) {
+  Status TakeBlock(EncodedBlock block, const BlockPlace& place, ShardBuilder& builder, ShardOutput& output) {
     const size_t source = place.source;
     ASSAY_RETURN_IF_ERROR(CheckNotCancelled(source));
+    const std::shared_ptr<const std::string> samples = spares_->Share(std::move(block.samples));
     size_t at = 0;
     for (size_t i = 0; i < block.records.size(); ++i) {
       const SampleRecord& record = block.records[i];
@@ -292,7 +296,7 @@ class Conversion {
         ASSAY_RETURN_IF_ERROR(CheckNotCancelled(source));
         ASSAY_RETURN_IF_ERROR(GiveShard(builder, output));
       }
-      builder.Add(std::string_view(block.samples).substr(at, record.bytes), record);
+      builder.Add({samples, std::string_view(*samples).substr(at, record.bytes)}, record);
       at += record.bytes;
       position_ = {.source = static_cast<int64_t>(source),
                    .offset = place.offset + block.ends[i],
@@ -318,7 +322,6 @@ class Conversion {
     ASSAY_ASSIGN_OR_RETURN(BuiltShard shard, builder.Take());
     ++next_shard_;
     ASSAY_RETURN_IF_ERROR(output.Give(std::move(shard), position_));
-    builder.Reuse(output.TakeSpare());
     return Status::Ok();
   }
 
@@ -378,6 +381,7 @@ class Conversion {
   const std::span<const SourceFile> sources_;
   const DatasetPlace& place_;
   const ConvertOptions& options_;
+  const std::shared_ptr<SpareBuffers> spares_ = std::make_shared<SpareBuffers>();
   storage::Transfers transfers_;
   std::optional<Dataset> base_;
   std::vector<SourceHead> heads_;

@@ -5,12 +5,15 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "shards/convert/claim.h"
 #include "shards/dataset/verify.h"
 #include "shards/format/tar.h"
+#include "storage/decorator/forwarding_store.h"
 #include "storage/memory/memory_store.h"
 
 namespace assay::shards {
@@ -115,6 +118,31 @@ TEST_F(ConvertTest, GoesOnAfterAnyShard) {
   }
 }
 
+TEST_F(ConvertTest, WhatIsWrittenWhenItIsCancelledIsCutOff) {
+  /// Takes shards for as long as nobody cuts that off.
+  class StuckStore final : public storage::ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Result<storage::ObjectInfo> Write(const std::string& key, std::span<const storage::Bytes> buffers,
+                                      const storage::WriteOptions& options) override {
+      if (!key.ends_with(".mds")) {
+        return ForwardingStore::Write(key, buffers, options);
+      }
+      stop = true;
+      while (!*options.cancel) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      return Status::Aborted("cut off");
+    }
+    std::atomic<bool> stop = false;
+  };
+  PutRows(300);
+  const auto stuck = std::make_shared<StuckStore>(store_);
+  const ConvertOptions options{.size_limit = 2000};
+  const DatasetPlace place{.store = stuck, .prefix = "set/", .cancel = &stuck->stop};
+  EXPECT_EQ(Convert(Sources(), place, options).status().code(), ErrorCode::kAborted);
+}
+
 TEST_F(ConvertTest, GoesOnFromAPlanThatSaysNothingOfTokens) {
   PutRows(300);
   CutOff("cut/", {});
@@ -134,7 +162,7 @@ TEST_F(ConvertTest, GoesOnFromAnyKindOfRowsInAnyFormat) {
       const std::string text(static_cast<size_t>(i), name[5]);
       ASSERT_TRUE(AppendTarMember(tar, fmt::format("{:04}.txt", i), std::as_bytes(std::span(text))).ok());
     }
-    EndTar(tar);
+    tar += TarEnd(tar.size());
     Put(name, tar);
   }
   SyntheticRows rows{.seed = 3, .samples = 9000};

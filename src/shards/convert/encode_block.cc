@@ -408,9 +408,9 @@ void BlockEncoder::EncodeColumns(const RowBlock& block, EncodedBlock& out) const
   }
 }
 
-EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const {
-  EncodedBlock out;
-  out.samples.reserve(block.columns ? block.columns->memory.size() : block.text.size());
+EncodedBlock BlockEncoder::Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block,
+                                  std::string memory) const {
+  EncodedBlock out{.samples = std::move(memory)};
   if (source.format == RowFormat::kJsonLines) {
     EncodeJsonLines(block, out);
   } else if (source.format == RowFormat::kTar) {

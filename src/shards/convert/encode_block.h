@@ -59,7 +59,9 @@ class BlockEncoder {
   const std::vector<Column>& brought() const { return tokens_ ? tokens_->brought() : schema_->columns; }
   /// Those that are read of a source of columns.
   const std::vector<Column>& read() const { return tokens_ ? tokens_->read() : schema_->columns; }
-  EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block) const;
+  /// Samples are put into `memory`.
+  EncodedBlock Encode(const SourceFile& source, const SourceHead& head, const RowBlock& block,
+                      std::string memory) const;
 
  private:
   void EncodeJsonLines(const RowBlock& block, EncodedBlock& out) const;

@@ -3,27 +3,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.h"
 #include "storage/integrity/checksum.h"
+#include "storage/store_checks.h"
 
 namespace assay::shards {
 namespace {
 
 using storage::Bytes;
 
-/// Shards that are written at a time, beyond the first: their bytes.
+/// Shards that are written at a time, beyond the first: their bytes. A disk takes no more by having more to do, and
+/// memory that is used again is not cleared again.
 constexpr int64_t kMostBytesUnderWay = int64_t{256} << 20;
+constexpr int64_t kMostBytesUnderWayToDisks = int64_t{64} << 20;
 /// Notes that are written at a time.
 constexpr size_t kMostNotes = 8;
 
+/// What is on its way when all is cancelled may have been received: a store is asked less often to forget it.
+constexpr double kMomentSeconds = 1;
+constexpr double kLookSeconds = 0.05;
+
 bool AreDone(const std::vector<std::shared_ptr<storage::Transfer>>& writes) {
   return std::ranges::all_of(writes, [](const auto& write) { return write->done(); });
-}
-
-Status WaitForAll(const std::vector<std::shared_ptr<storage::Transfer>>& writes) {
-  for (const auto& write : writes) {
-    ASSAY_RETURN_IF_ERROR(write->Wait().status());
-  }
-  return Status::Ok();
 }
 
 }  // namespace
@@ -39,9 +40,25 @@ ShardOutput::ShardOutput(const DatasetPlace& place, JobPool& pool, storage::Tran
 ShardOutput::~ShardOutput() {
   for (const auto& queue : {writing_, noting_}) {
     for (const auto& shard : queue) {
-      (void)WaitForAll(shard->writes);
+      (void)WaitFor(*shard);
     }
   }
+}
+
+Status ShardOutput::WaitFor(const Shard& shard) {
+  for (const auto& write : shard.writes) {
+    while (!write->WaitFor(kLookSeconds)) {
+      if (storage::IsCancelled(place_.cancel)) {
+        const double now = MonotonicSeconds();
+        cut_off_at_ = cut_off_at_.value_or(now + kMomentSeconds);
+        if (now >= *cut_off_at_) {
+          write->Cancel();
+        }
+      }
+    }
+    ASSAY_RETURN_IF_ERROR(write->Wait().status());
+  }
+  return Status::Ok();
 }
 
 int64_t ShardOutput::bytes_under_way() const {
@@ -53,9 +70,6 @@ int64_t ShardOutput::bytes_under_way() const {
 }
 
 Status ShardOutput::Give(BuiltShard built, const RowPosition& next) {
-  while (finishing_.size() >= threads_) {
-    ASSAY_RETURN_IF_ERROR(BeginWrite());
-  }
   auto shard = std::make_shared<Shard>(Shard{.built = std::move(built), .finished = {}, .next = next});
   finishing_.Give([shard]() -> Finished {
     Result<FinishedShard> finished = FinishShard(shard->built);
@@ -65,6 +79,9 @@ Status ShardOutput::Give(BuiltShard built, const RowPosition& next) {
     shard->finished = *std::move(finished);
     return {Status::Ok(), shard};
   });
+  while (finishing_.size() >= threads_) {
+    ASSAY_RETURN_IF_ERROR(BeginWrite());
+  }
   return Status::Ok();
 }
 
@@ -74,7 +91,8 @@ Status ShardOutput::BeginWrite() {
   while (!writing_.empty() && AreDone(writing_.front()->writes)) {
     ASSAY_RETURN_IF_ERROR(EndWrite());
   }
-  while (!writing_.empty() && bytes_under_way() + shard->finished.entry.data().bytes > kMostBytesUnderWay) {
+  const int64_t most = place_.store->as_files() == nullptr ? kMostBytesUnderWay : kMostBytesUnderWayToDisks;
+  while (!writing_.empty() && bytes_under_way() + shard->finished.entry.data().bytes > most) {
     ASSAY_RETURN_IF_ERROR(EndWrite());
   }
   const FinishedShard& finished = shard->finished;
@@ -84,8 +102,7 @@ Status ShardOutput::BeginWrite() {
         transfers_.Write(*place_.store, place_.Key(file.name), std::move(buffers), std::move(options)));
   };
   begin(finished.data, finished.proof.crc32c,
-        finished.data.content.empty() ? std::vector<Bytes>{AsBytes(shard->built.head), AsBytes(shard->built.samples)}
-                                      : std::vector<Bytes>{AsBytes(finished.data.content)});
+        finished.data.content.empty() ? shard->built.data() : std::vector<Bytes>{AsBytes(finished.data.content)});
   if (!finished.meta.name.empty()) {
     begin(finished.meta, finished.proof.meta_crc32c, {AsBytes(finished.meta.content)});
   }
@@ -96,13 +113,12 @@ Status ShardOutput::BeginWrite() {
 Status ShardOutput::EndWrite() {
   const std::shared_ptr<Shard> shard = writing_.front();
   writing_.pop_front();
-  ASSAY_RETURN_IF_ERROR(WaitForAll(shard->writes));
+  ASSAY_RETURN_IF_ERROR(WaitFor(*shard));
   const int64_t number = shard->built.number;
   written_.push_back({.entry = std::move(shard->finished.entry),
                       .proof = std::move(shard->finished.proof),
                       .records = std::move(shard->finished.records),
                       .next = shard->next});
-  spare_ = std::move(shard->built.samples);
   shard->built = {};
   shard->finished = {};
   shard->journal = FormatJournalEntry(written_.back());
@@ -111,7 +127,7 @@ Status ShardOutput::EndWrite() {
   if (noting_.size() > kMostNotes) {
     const std::shared_ptr<Shard> oldest = noting_.front();
     noting_.pop_front();
-    return WaitForAll(oldest->writes);
+    return WaitFor(*oldest);
   }
   return Status::Ok();
 }
@@ -124,7 +140,7 @@ Result<std::vector<WrittenShard>> ShardOutput::Finish() {
     ASSAY_RETURN_IF_ERROR(EndWrite());
   }
   for (; !noting_.empty(); noting_.pop_front()) {
-    ASSAY_RETURN_IF_ERROR(WaitForAll(noting_.front()->writes));
+    ASSAY_RETURN_IF_ERROR(WaitFor(*noting_.front()));
   }
   return std::move(written_);
 }

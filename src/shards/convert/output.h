@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,18 +19,16 @@
 namespace assay::shards {
 
 /// Belongs to one thread. What it is given is written down, in order, once it stands. The pool and the transfers must
-/// outlive it.
+/// outlive it. Once the place's `cancel` is set, writes have a moment to end, then they are cut off: Aborted.
 class ShardOutput {
  public:
   ShardOutput(const DatasetPlace& place, JobPool& pool, storage::Transfers& transfers, int threads,
               std::vector<WrittenShard> written);
-  /// Waits for what is under way.
+  /// Waits for what is under way, as above.
   ~ShardOutput();
 
   /// Waits where too many are under way. `next` is where the rows behind it begin.
   Status Give(BuiltShard shard, const RowPosition& next);
-  /// Memory of a shard that was written; empty: there is none.
-  std::string TakeSpare() { return std::exchange(spare_, std::string()); }
   /// All stand, those before among them.
   Result<std::vector<WrittenShard>> Finish();
 
@@ -47,6 +46,7 @@ class ShardOutput {
   Status BeginWrite();
   /// Waits for the oldest write, and begins to write it down.
   Status EndWrite();
+  Status WaitFor(const Shard& shard);
   int64_t bytes_under_way() const;
 
   const DatasetPlace place_;
@@ -55,8 +55,8 @@ class ShardOutput {
   InOrder<Finished> finishing_;
   std::deque<std::shared_ptr<Shard>> writing_;
   std::deque<std::shared_ptr<Shard>> noting_;
-  std::string spare_;
   std::vector<WrittenShard> written_;
+  std::optional<double> cut_off_at_;  // of the monotonic clock
 };
 
 }  // namespace assay::shards

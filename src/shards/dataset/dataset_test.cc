@@ -29,15 +29,19 @@ class DatasetTest : public testing::Test {
         Row row(1);
         const std::string text = "sample " + std::to_string(2 * shard + i);
         row[0].SetText(FieldKind::kText, text);
-        std::string sample;
-        ASSERT_TRUE(EncodeSample(*schema, row, sample).ok());
-        const SampleRecord record = {.bytes = static_cast<uint32_t>(sample.size()), .crc32c = Crc(sample)};
+        const auto sample = std::make_shared<std::string>();
+        ASSERT_TRUE(EncodeSample(*schema, row, *sample).ok());
+        const SampleRecord record = {.bytes = static_cast<uint32_t>(sample->size()), .crc32c = Crc(*sample)};
         table.append(reinterpret_cast<const char*>(&record), sizeof(record));
-        builder.Add(sample, record);
+        builder.Add({sample, *sample}, record);
       }
       const BuiltShard built = *builder.Take();
       FinishedShard finished = *FinishShard(built);
-      Put(finished.data.name, built.head + built.samples);
+      std::string data = built.head;
+      for (const SampleBytes& part : built.samples) {
+        data += part.bytes;
+      }
+      Put(finished.data.name, data);
       index_.shards.push_back(finished.entry);
       manifest_.shards.push_back(finished.proof);
     }

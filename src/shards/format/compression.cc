@@ -38,13 +38,11 @@ Status NotTheSize() {
 }
 
 Result<std::string> ZstdCompress(int level, Bytes raw) {
-  std::string out(ZSTD_compressBound(raw.size()), '\0');
-  const size_t size = ZSTD_compress(out.data(), out.size(), raw.data(), raw.size(), level);
-  if (ZSTD_isError(size) != 0) {
-    return CannotCompress(ZSTD_getErrorName(size));
-  }
-  out.resize(size);
-  return out;
+  const size_t most = ZSTD_compressBound(raw.size());
+  // Nothing is written into what the shard does not need of it.
+  const auto out = std::make_unique_for_overwrite<char[]>(most);
+  const size_t size = ZSTD_compress(out.get(), most, raw.data(), raw.size(), level);
+  return ZSTD_isError(size) != 0 ? CannotCompress(ZSTD_getErrorName(size)) : Result(std::string(out.get(), size));
 }
 
 Status ZstdDecompress(Bytes packed, MutableBytes raw) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/huge_pages.h"
 #include "shards/format/digest.h"
 #include "shards/format/shard_layout.h"
 #include "shards/format/tar.h"
@@ -16,8 +15,6 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-/// Of a shard, before its samples are there.
-constexpr int64_t kMostReserved = int64_t{1} << 30;
 constexpr std::string_view kRawDigest = "xxh3_128";
 
 Bytes BytesOf(std::string_view text) {
@@ -60,7 +57,9 @@ Result<Packed> Pack(const BuiltShard& shard, bool meta, std::span<const Bytes> p
     packed.crc32c = CrcOf(parts);
     return packed;
   }
-  std::string whole;
+  // Memory that the system has cleared once serves all shards of a thread.
+  thread_local std::string whole;
+  whole.clear();
   whole.reserve(static_cast<size_t>(packed.raw.bytes));
   for (const Bytes& part : parts) {
     whole.append(reinterpret_cast<const char*>(part.data()), part.size());
@@ -84,8 +83,16 @@ std::string XsvHeader(const ShardSchema& schema) {
 
 }  // namespace
 
+std::vector<Bytes> BuiltShard::data() const {
+  std::vector<Bytes> parts = {BytesOf(head)};
+  for (const SampleBytes& part : samples) {
+    parts.push_back(BytesOf(part.bytes));
+  }
+  return parts;
+}
+
 Result<FinishedShard> FinishShard(const BuiltShard& shard) {
-  const Bytes data[] = {BytesOf(shard.head), BytesOf(shard.samples)};
+  const std::vector<Bytes> data = shard.data();
   ASSAY_ASSIGN_OR_RETURN(Packed packed, Pack(shard, false, data));
   FinishedShard finished;
   ASSAY_ASSIGN_OR_RETURN(finished.proof.raw_digest, HashHex(kRawDigest, data));
@@ -112,19 +119,7 @@ Result<FinishedShard> FinishShard(const BuiltShard& shard) {
 }
 
 ShardBuilder::ShardBuilder(std::shared_ptr<const ShardSchema> schema, int64_t number)
-    : schema_(std::move(schema)), schema_text_(FormatSchema(*schema_)), number_(number), samples_(NewBuffer()) {}
-
-std::string ShardBuilder::NewBuffer() {
-  auto wanted = static_cast<size_t>(std::min(schema_->size_limit.value_or(0), kMostReserved));
-  wanted = schema_->format == ShardFormat::kWebDataset ? EndedTarBytes(wanted) : wanted;
-  std::string buffer = std::exchange(spare_, std::string());
-  buffer.clear();
-  if (buffer.capacity() < wanted) {
-    buffer = std::string();
-    ReserveInHugePages(buffer, wanted);
-  }
-  return buffer;
-}
+    : schema_(std::move(schema)), schema_text_(FormatSchema(*schema_)), number_(number) {}
 
 bool ShardBuilder::IsFullFor(size_t bytes) const {
   if (!schema_->size_limit || records_.empty()) {
@@ -133,13 +128,20 @@ bool ShardBuilder::IsFullFor(size_t bytes) const {
   const bool is_mds = schema_->format == ShardFormat::kMds;
   const size_t of_shard = is_mds ? 2 * sizeof(uint32_t) + schema_text_.size() : 0;
   const size_t of_sample = is_mds ? sizeof(uint32_t) : 0;
-  const size_t with_sample = of_shard + samples_.size() + bytes + of_sample * (records_.size() + 1);
+  const size_t with_sample = of_shard + bytes_ + bytes + of_sample * (records_.size() + 1);
   const size_t size = schema_->format == ShardFormat::kWebDataset ? EndedTarBytes(with_sample) : with_sample;
   return static_cast<size_t>(*schema_->size_limit) < size;
 }
 
-void ShardBuilder::Add(std::string_view sample, const SampleRecord& record) {
-  samples_ += sample;
+void ShardBuilder::Add(const SampleBytes& sample, const SampleRecord& record) {
+  std::string_view last = samples_.empty() ? std::string_view() : samples_.back().bytes;
+  if (sample.owner && !samples_.empty() && samples_.back().owner == sample.owner &&
+      last.data() + last.size() == sample.bytes.data()) {
+    samples_.back().bytes = {last.data(), last.size() + sample.bytes.size()};
+  } else {
+    samples_.push_back(sample);
+  }
+  bytes_ += sample.bytes.size();
   records_.push_back(record);
 }
 
@@ -163,14 +165,17 @@ Result<BuiltShard> ShardBuilder::Take() {
       ASSAY_ASSIGN_OR_RETURN(shard.meta, SplitMeta(sizes, schema_text_, shard.head.size()));
       break;
     }
-    case ShardFormat::kWebDataset:
+    case ShardFormat::kWebDataset: {
       ASSAY_RETURN_IF_ERROR(CheckShardEnd(sizes, 0));
-      EndTar(samples_);
+      const auto end = std::make_shared<const std::string>(TarEnd(bytes_));
+      samples_.push_back({end, *end});
       break;
+    }
     case ShardFormat::kLitdata:
       return Status::Unsupported("chunks of litdata are not written");
   }
-  shard.samples = std::exchange(samples_, NewBuffer());
+  shard.samples = std::exchange(samples_, {});
+  bytes_ = 0;
   shard.records = std::exchange(records_, {});
   return shard;
 }

@@ -16,14 +16,23 @@
 
 namespace assay::shards {
 
+/// Samples where they were made, which `owner` keeps there.
+struct SampleBytes {
+  std::shared_ptr<const std::string> owner{};
+  std::string_view bytes{};
+};
+
 /// A shard whose samples are all there, before it is hashed and compressed.
 struct BuiltShard {
   std::shared_ptr<const ShardSchema> schema;
   int64_t number = 0;
-  std::string head;     ///< what its data file begins with
-  std::string samples;  ///< what follows
-  std::string meta;     ///< of split shards: the file of offsets
+  std::string head;                  ///< what its data file begins with
+  std::vector<SampleBytes> samples;  ///< what follows, in order
+  std::string meta;                  ///< of split shards: the file of offsets
   std::vector<SampleRecord> records;
+
+  /// Its data file, as it lies in memory.
+  std::vector<std::span<const std::byte>> data() const;
 };
 
 /// The files of a shard, ready to be stored, and what the index and the manifest say of it.
@@ -51,22 +60,18 @@ class ShardBuilder {
 
   /// Whether the samples so far are to be taken before one of `bytes`.
   bool IsFullFor(size_t bytes) const;
-  void Add(std::string_view sample, const SampleRecord& record);
+  /// Nothing is copied.
+  void Add(const SampleBytes& sample, const SampleRecord& record);
   int64_t samples() const { return static_cast<int64_t>(records_.size()); }
   /// The shard of what was added since the last call; the next has the next number.
   Result<BuiltShard> Take();
-  /// Memory of a shard that is written, for one to come.
-  void Reuse(std::string buffer) { spare_ = std::move(buffer); }
 
  private:
-  /// An empty buffer with room for a shard.
-  std::string NewBuffer();
-
   const std::shared_ptr<const ShardSchema> schema_;
   const std::string schema_text_;
   int64_t number_;
-  std::string spare_;
-  std::string samples_;
+  std::vector<SampleBytes> samples_;
+  size_t bytes_ = 0;  // of those
   std::vector<SampleRecord> records_;
 };
 

@@ -42,6 +42,14 @@ std::shared_ptr<const ShardSchema> Schema(ShardSchema schema) {
   return std::make_shared<const ShardSchema>(std::move(schema));
 }
 
+std::string TextOf(const BuiltShard& shard) {
+  std::string text;
+  for (const auto& part : shard.data()) {
+    text.append(reinterpret_cast<const char*>(part.data()), part.size());
+  }
+  return text;
+}
+
 struct Written {
   DatasetIndex index;
   std::vector<std::string> files;
@@ -54,17 +62,17 @@ Written WriteRows(std::shared_ptr<const ShardSchema> schema, const std::vector<R
   const auto finish = [&] {
     const BuiltShard built = *builder.Take();
     FinishedShard shard = *FinishShard(built);
-    written.files.push_back(schema->compression.none() ? built.head + built.samples : shard.data.content);
+    written.files.push_back(schema->compression.none() ? TextOf(built) : shard.data.content);
     written.metas.push_back(shard.meta.content);
     written.index.shards.push_back(std::move(shard.entry));
   };
   for (const Row& row : rows) {
-    std::string sample;
-    EXPECT_EQ(EncodeSample(*schema, row, sample).message(), "");
-    if (builder.IsFullFor(sample.size())) {
+    const auto sample = std::make_shared<std::string>();
+    EXPECT_EQ(EncodeSample(*schema, row, *sample).message(), "");
+    if (builder.IsFullFor(sample->size())) {
       finish();
     }
-    builder.Add(sample, {.bytes = static_cast<uint32_t>(sample.size())});
+    builder.Add({sample, *sample}, {.bytes = static_cast<uint32_t>(sample->size())});
   }
   finish();
   return written;
@@ -131,8 +139,8 @@ TEST(Shards, OfMoreBytesThanCanBeReadAreNotMade) {
   for (const ShardFormat format : {ShardFormat::kMds, ShardFormat::kWebDataset}) {
     const ShardSchema schema{.format = format, .columns = *ParseColumns("text:str")};
     ShardBuilder builder(std::make_shared<const ShardSchema>(schema), 0);
-    builder.Add("", {.bytes = uint32_t{3} << 30});
-    builder.Add("", {.bytes = uint32_t{1} << 30});
+    builder.Add({}, {.bytes = uint32_t{3} << 30});
+    builder.Add({}, {.bytes = uint32_t{1} << 30});
     EXPECT_THAT(builder.Take().status().message(), HasSubstr("4 GiB and more"));
   }
 }
@@ -141,13 +149,13 @@ TEST(WebDatasetShards, AreWithinTheLimitWithTheEndOfTheTar) {
   const ShardSchema schema{
       .format = ShardFormat::kWebDataset, .columns = *ParseColumns("text:str"), .size_limit = 20480};
   ShardBuilder builder(std::make_shared<const ShardSchema>(schema), 0);
-  const std::string sample(5120, 'x');
+  const auto sample = std::make_shared<const std::string>(5120, 'x');
   for (int i = 0; i < 3; ++i) {
-    EXPECT_FALSE(builder.IsFullFor(sample.size()));
-    builder.Add(sample, {.bytes = 5120});
+    EXPECT_FALSE(builder.IsFullFor(sample->size()));
+    builder.Add({sample, *sample}, {.bytes = 5120});
   }
-  EXPECT_TRUE(builder.IsFullFor(sample.size()));
-  EXPECT_EQ(builder.Take()->samples.size(), 20480u);
+  EXPECT_TRUE(builder.IsFullFor(sample->size()));
+  EXPECT_EQ(TextOf(*builder.Take()).size(), 20480u);
 }
 
 TEST(SplitShards, AreLinesWithOffsetsBeside) {

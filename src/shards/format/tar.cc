@@ -246,8 +246,8 @@ uint64_t EndedTarBytes(uint64_t bytes) {
   return (bytes + 2 * kBlock + kRecord - 1) / kRecord * kRecord;
 }
 
-void EndTar(std::string& tar) {
-  tar.append(EndedTarBytes(tar.size()) - tar.size(), '\0');
+std::string TarEnd(uint64_t bytes) {
+  return std::string(EndedTarBytes(bytes) - bytes, '\0');
 }
 
 }  // namespace assay::shards

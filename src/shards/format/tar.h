@@ -51,7 +51,7 @@ Status AppendTarMember(std::string& tar, std::string_view name, std::span<const 
 /// Of a tar of `bytes` once it is ended.
 uint64_t EndedTarBytes(uint64_t bytes);
 
-/// The two empty blocks that end a tar, filled up to a multiple of 20 blocks as tar itself does.
-void EndTar(std::string& tar);
+/// What ends a tar of `bytes`: two empty blocks, filled up to a multiple of 20 blocks as tar itself does.
+std::string TarEnd(uint64_t bytes);
 
 }  // namespace assay::shards

@@ -19,7 +19,7 @@ std::string TarOf(const std::vector<std::pair<std::string, std::string>>& member
   for (const auto& [name, content] : members) {
     EXPECT_TRUE(AppendTarMember(tar, name, AsBytes(content)).ok());
   }
-  EndTar(tar);
+  tar += TarEnd(tar.size());
   return tar;
 }
 
