@@ -182,11 +182,15 @@ void AddressBook::Unanswered(const std::string& host, int port, const Address& a
   if (place == nullptr) {
     return;
   }
-  const bool is_first = place->silent_since == 0 || since - place->silent_since > kPassedOverSeconds;
-  place->silent_since = is_first ? since : std::min(place->silent_since, since);
-  if (const double now = clock_(); now - place->silent_since >= kSilentSeconds) {
+  const double now = clock_();
+  if (since - place->waited_until > kPassedOverSeconds) {
+    place->waited_seconds = 0;
+  }
+  place->waited_seconds = std::max(place->waited_seconds + now - std::max(since, place->waited_until), now - since);
+  place->waited_until = now;
+  if (place->waited_seconds >= kSilentSeconds) {
     place->passed_over_until = now + kPassedOverSeconds;
-    place->silent_since = 0;
+    place->waited_seconds = 0;
   }
 }
 
@@ -194,7 +198,7 @@ void AddressBook::Proved(const std::string& host, int port, const Address& addre
   const std::lock_guard lock(pages_->mutex);
   if (Place* place = Find(host, port, address)) {
     place->passed_over_until = 0;
-    place->silent_since = 0;
+    place->waited_seconds = 0;
   }
 }
 

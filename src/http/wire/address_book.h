@@ -51,8 +51,8 @@ class AddressBook {
   /// None could be made, or nothing came over the one that was.
   void PassOver(const std::string& host, int port, const Address& address);
   /// A request there was given up, to which nothing had come, nor had anything of it gone out, since `since` (as the
-  /// clock tells). What is slow once is not silent: the address is passed over where for kSilentSeconds no answer has
-  /// begun to come on any connection that was made meanwhile.
+  /// clock tells). What is slow once is not silent: the address is passed over where such requests waited for
+  /// kSilentSeconds in all, those of the same time counted once, and no answer has begun to come meanwhile.
   void Unanswered(const std::string& host, int port, const Address& address, double since);
   /// An answer has begun to come.
   void Proved(const std::string& host, int port, const Address& address);
@@ -67,7 +67,8 @@ class AddressBook {
     Address address;
     int connections = 0;
     double passed_over_until = 0;  ///< 0: it serves, for all that is known
-    double silent_since = 0;       ///< 0: likewise
+    double waited_seconds = 0;     ///< by requests without an answer, since the last that had one
+    double waited_until = 0;       ///< by the last of them; 0: by none
   };
   struct Entry {
     bool asked = false;         ///< a thread does

@@ -129,8 +129,19 @@ TEST(AddressBook, WhoIsGivenUpOnForLongIsPassedOver) {
   book.Proved("store", 80, Loopback(1));
   book.Unanswered("store", 80, Loopback(1), now - 0.1);
   EXPECT_EQ(next(), 1);
-  now += AddressBook::kSilentSeconds;
+  // Nor is it silent for as long as nobody asks it.
+  now += 5;
   book.Unanswered("store", 80, Loopback(1), now - 0.1);
+  EXPECT_EQ(next(), 1);
+  // Of the same time: as one.
+  for (int request = 0; request < 20; ++request) {
+    book.Unanswered("store", 80, Loopback(1), now - 0.2);
+  }
+  EXPECT_EQ(next(), 1);
+  for (int request = 0; request < 10; ++request) {
+    now += 0.1;
+    book.Unanswered("store", 80, Loopback(1), now - 0.1);
+  }
   EXPECT_EQ(next(), 2);
   book.Proved("store", 80, Loopback(1));
   book.Unanswered("store", 80, Loopback(1), now - AddressBook::kSilentSeconds);
