@@ -7,7 +7,7 @@ namespace assay::storage {
 
 /// For programs whose buffers must be of a kind: pages that a GPU has pinned, so that it copies into them by itself,
 /// or those of one NUMA node. Copies between two stores that have no budget lie on the heap. Its members may be called
-/// by any thread, one at a time, and must not use any store.
+/// by several threads at the same time, and must not use any store.
 class BufferAllocator {
  public:
   virtual ~BufferAllocator() = default;

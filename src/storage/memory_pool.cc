@@ -49,7 +49,7 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
                                                FormatBytes(static_cast<double>(bytes)),
                                                FormatBytes(static_cast<double>(budget_))));
   }
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   const auto own = line_.insert(line_.end(), bytes);
   OfAllPools().waiting[std::this_thread::get_id()] = this;
   const auto may_take = [&] {
@@ -68,7 +68,7 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
   if (cancelled) {
     return Status::Aborted("interrupted while waiting for memory");
   }
-  std::optional<PooledMemory> memory = Give(bytes);
+  std::optional<PooledMemory> memory = Give(lock, bytes);
   if (!memory) {
     return Status::OutOfMemory(fmt::format("there is no memory left for a buffer of {} (lower the memory budget)",
                                            FormatBytes(static_cast<double>(bytes))));
@@ -77,8 +77,8 @@ Result<PooledMemory> MemoryPool::Take(int64_t bytes, CancelFlag cancel) {
 }
 
 std::optional<PooledMemory> MemoryPool::TryTake(int64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  return line_.empty() && HasRoom(bytes) ? Give(bytes) : std::nullopt;
+  Lock lock(mutex_);
+  return line_.empty() && HasRoom(bytes) ? Give(lock, bytes) : std::nullopt;
 }
 
 int64_t MemoryPool::taken() const {
@@ -100,56 +100,82 @@ bool MemoryPool::IsStuck(std::set<const MemoryPool*>& asked) const {
     const auto found = waiting.find(holder.first);
     return found != waiting.end() && found->second->IsStuck(asked);
   };
-  return moving_ == 0 && !HasRoom(line_.front()) && std::ranges::all_of(held_, waits);
+  return moving_ == 0 && freeing_ == 0 && !HasRoom(line_.front()) && std::ranges::all_of(held_, waits);
 }
 
-Buffer MemoryPool::Allocate(size_t bytes) {
-  void* memory = allocator_ == nullptr ? ::operator new[](bytes, std::nothrow) : allocator_->Allocate(bytes);
-  return Buffer(static_cast<std::byte*>(memory), {allocator_.get(), bytes});
+Buffer MemoryPool::Allocate(Lock& lock, int64_t bytes) {
+  const auto size = static_cast<size_t>(bytes);
+  lock.unlock();
+  void* memory = allocator_ == nullptr ? ::operator new[](size, std::nothrow) : allocator_->Allocate(size);
+  lock.lock();
+  return Buffer(static_cast<std::byte*>(memory), {allocator_.get(), size});
 }
 
-std::optional<PooledMemory> MemoryPool::Give(int64_t bytes) {
+void MemoryPool::Free(Lock& lock, Buffer buffer) {
+  const auto bytes = static_cast<int64_t>(buffer.get_deleter().bytes);
+  freeing_ += bytes;
+  lock.unlock();
+  buffer.reset();
+  lock.lock();
+  freeing_ -= bytes;
+  given_back_.notify_all();
+}
+
+void MemoryPool::MakeRoom(Lock& lock, int64_t bytes) {
+  while (!kept_.empty() && !HasRoom(kept_bytes_ + bytes)) {
+    Buffer buffer = std::move(kept_.begin()->second);
+    kept_.erase(kept_.begin());
+    kept_bytes_ -= static_cast<int64_t>(buffer.get_deleter().bytes);
+    Free(lock, std::move(buffer));
+  }
+}
+
+void MemoryPool::Count(const PooledMemory& memory, int sign) {
+  const int64_t bytes = sign * static_cast<int64_t>(memory.size_);
+  taken_ += bytes;
+  memory.moving_ ? static_cast<void>(moving_ += bytes) : CountHeld(memory.taker_, bytes);
+}
+
+std::optional<PooledMemory> MemoryPool::Give(Lock& lock, int64_t bytes) {
   PooledMemory memory;
   memory.size_ = static_cast<size_t>(bytes);
+  memory.taker_ = std::this_thread::get_id();
   if (const auto kept = kept_.find(memory.size_); kept != kept_.end()) {
     memory.memory_ = std::move(kept->second);
     kept_.erase(kept);
     kept_bytes_ -= bytes;
   }
-  while (!kept_.empty() && taken_ + bytes + kept_bytes_ > budget_) {
-    kept_bytes_ -= static_cast<int64_t>(kept_.begin()->first);
-    kept_.erase(kept_.begin());
+  Count(memory, 1);
+  MakeRoom(lock, 0);
+  if (memory.memory_ == nullptr) {
+    memory.memory_ = Allocate(lock, bytes);
+  }
+  while (memory.memory_ == nullptr && (freeing_ > 0 || !kept_.empty())) {  // there is less than the budget
+    MakeRoom(lock, budget_);
+    given_back_.wait(lock, [this] { return freeing_ == 0; });
+    memory.memory_ = Allocate(lock, bytes);
   }
   if (memory.memory_ == nullptr) {
-    memory.memory_ = Allocate(memory.size_);
-  }
-  if (memory.memory_ == nullptr && !kept_.empty()) {  // there is less than the budget
-    kept_.clear();
-    kept_bytes_ = 0;
-    memory.memory_ = Allocate(memory.size_);
-  }
-  if (memory.memory_ == nullptr) {
+    Count(memory, -1);
+    given_back_.notify_all();
     return std::nullopt;
   }
-  memory.pool_ = this;
-  memory.taker_ = std::this_thread::get_id();
-  taken_ += bytes;
   peak_ = std::max(peak_, taken_);
-  CountHeld(memory.taker_, bytes);
+  memory.pool_ = this;
   return memory;
 }
 
 void MemoryPool::GiveBack(PooledMemory& memory) {
-  const std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
+  Count(memory, -1);
   const auto bytes = static_cast<int64_t>(memory.size_);
-  taken_ -= bytes;
-  memory.moving_ ? static_cast<void>(moving_ -= bytes) : CountHeld(memory.taker_, -bytes);
-  if (taken_ + kept_bytes_ + bytes <= budget_) {
+  if (HasRoom(kept_bytes_ + bytes)) {
     kept_.emplace(memory.size_, std::move(memory.memory_));
     kept_bytes_ += bytes;
+    given_back_.notify_all();
+  } else {
+    Free(lock, std::move(memory.memory_));
   }
-  memory.memory_.reset();
-  given_back_.notify_all();
 }
 
 void MemoryPool::SetMoving(const PooledMemory& memory) {

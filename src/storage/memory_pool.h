@@ -89,22 +89,31 @@ class MemoryPool {
   };
   static Shared& OfAllPools();
 
-  bool HasRoom(int64_t bytes) const { return taken_ + bytes <= budget_; }
+  using Lock = std::unique_lock<std::mutex>;
+
+  bool HasRoom(int64_t bytes) const { return taken_ + freeing_ + bytes <= budget_; }
   /// Whether nothing is given back before somebody in line gets what there is no room for. `asked`: pools of which that
   /// is being found out.
   bool IsStuck(std::set<const MemoryPool*>& asked) const;
-  /// Nothing where there is no memory, of which nothing is counted then.
-  std::optional<PooledMemory> Give(int64_t bytes);
-  Buffer Allocate(size_t bytes);
+  /// Nothing where there is no memory, of which nothing is counted then. An allocator may take its time: it works
+  /// while `lock` is not held, and what it allocates is counted before, what it frees until that is done.
+  std::optional<PooledMemory> Give(Lock& lock, int64_t bytes);
+  Buffer Allocate(Lock& lock, int64_t bytes);
+  /// Frees what is kept and has no room beside what is taken or being freed, and `bytes` more.
+  void MakeRoom(Lock& lock, int64_t bytes);
+  void Free(Lock& lock, Buffer buffer);
+  /// `sign`: 1 or -1.
+  void Count(const PooledMemory& memory, int sign);
   void GiveBack(PooledMemory& memory);
   void SetMoving(const PooledMemory& memory);
   void CountHeld(std::thread::id taker, int64_t bytes);
 
   const int64_t budget_;
   const std::shared_ptr<BufferAllocator> allocator_;
-  std::mutex& mutex_;  // that of Shared
-  std::condition_variable given_back_;
+  std::mutex& mutex_;                        // that of Shared
+  std::condition_variable given_back_;       // or free
   int64_t taken_ = 0;                        // guarded by mutex_
+  int64_t freeing_ = 0;                      // neither taken nor kept any more, nor free yet; guarded by mutex_
   int64_t peak_ = 0;                         // guarded by mutex_
   int64_t moving_ = 0;                       // of what is taken; guarded by mutex_
   std::map<std::thread::id, int64_t> held_;  // of what is taken and not moving, by taker; guarded by mutex_

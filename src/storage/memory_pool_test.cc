@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -89,6 +90,106 @@ TEST(MemoryPool, WhereThereIsNoMemoryNothingIsCounted) {
   EXPECT_FALSE(pool.TryTake(60).has_value());
   EXPECT_EQ(pool.taken(), 0);
   EXPECT_THAT(pool.Take(30).status(), IsOk());
+}
+
+/// Frees buffers of one size only when it is told to; may be called by several threads.
+class SlowAllocator final : public BufferAllocator {
+ public:
+  explicit SlowAllocator(size_t slow) : slow_(slow) {}
+  std::byte* Allocate(size_t bytes) override {
+    const size_t held = held_ += bytes;
+    peak_ = std::max(peak_.load(), held);
+    return new std::byte[bytes];
+  }
+  void Free(std::byte* memory, size_t bytes) override {
+    if (bytes == slow_) {
+      is_slow_ = true;
+      is_slow_.notify_all();
+      may_end_.wait(false);
+    }
+    delete[] memory;
+    held_ -= bytes;
+  }
+  void AwaitSlow() const { is_slow_.wait(false); }
+  void End() {
+    may_end_ = true;
+    may_end_.notify_all();
+  }
+  size_t peak() const { return peak_; }
+
+ private:
+  const size_t slow_;
+  std::atomic<size_t> held_ = 0;
+  std::atomic<size_t> peak_ = 0;
+  std::atomic<bool> is_slow_ = false;
+  std::atomic<bool> may_end_ = false;
+};
+
+TEST(MemoryPool, OthersTakeWhileAnAllocatorWorks) {
+  const auto allocator = std::make_shared<SlowAllocator>(60);
+  MemoryPool slow(100, allocator);
+  MemoryPool other(100);
+  {
+    const PooledMemory kept = *slow.Take(60);
+  }
+  std::thread taker([&] { EXPECT_THAT(slow.Take(50).status(), IsOk()); });
+  allocator->AwaitSlow();
+  EXPECT_TRUE(other.TryTake(100).has_value());
+  EXPECT_FALSE(slow.TryTake(10).has_value()) << "what is being freed still counts";
+  std::thread waiting([&] { EXPECT_THAT(slow.Take(50).status(), IsOk()); });
+  allocator->End();
+  taker.join();
+  waiting.join();
+  EXPECT_LE(allocator->peak(), 100U);
+}
+
+TEST(MemoryPool, IsWithinItsBudgetWhileAnAllocatorWorks) {
+  const auto allocator = std::make_shared<SlowAllocator>(49);
+  MemoryPool pool(100, allocator);
+  {
+    const PooledMemory first = *pool.Take(49);
+    const PooledMemory second = *pool.Take(50);
+  }
+  std::thread taker([&] { EXPECT_THAT(pool.Take(2).status(), IsOk()); });
+  allocator->AwaitSlow();
+  EXPECT_THAT(pool.Take(2).status(), IsOk());
+  allocator->End();
+  taker.join();
+  EXPECT_EQ(pool.taken(), 0);
+  EXPECT_LE(allocator->peak(), 100U);
+}
+
+TEST(MemoryPool, WhereMemoryIsBeingFreedItIsWaitedFor) {
+  /// Has 60 bytes, of which freeing takes a while.
+  class ScantAllocator final : public BufferAllocator {
+   public:
+    std::byte* Allocate(size_t bytes) override {
+      if (held_ + bytes > 60) {
+        return nullptr;
+      }
+      held_ += bytes;
+      return new std::byte[bytes];
+    }
+    void Free(std::byte* memory, size_t bytes) override {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      delete[] memory;
+      held_ -= bytes;
+    }
+
+   private:
+    std::atomic<size_t> held_ = 0;
+  };
+  MemoryPool pool(200, std::make_shared<ScantAllocator>());
+  {
+    const PooledMemory kept = *pool.Take(60);
+  }
+  std::vector<std::thread> takers;
+  for (int i = 0; i < 2; ++i) {
+    takers.emplace_back([&] { EXPECT_THAT(pool.Take(20).status(), IsOk()); });
+  }
+  for (std::thread& taker : takers) {
+    taker.join();
+  }
 }
 
 TEST(MemoryPool, WhoWaitsIsServedInOrder) {

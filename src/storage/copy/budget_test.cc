@@ -4,6 +4,7 @@
 #include <latch>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
@@ -26,6 +27,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 class CountingBuffers final : public BufferAllocator {
  public:
   std::byte* Allocate(size_t bytes) override {
+    const std::lock_guard lock(mutex_);
     if (++allocations_ > most_allocations) {
       return nullptr;
     }
@@ -35,6 +37,7 @@ class CountingBuffers final : public BufferAllocator {
     return new std::byte[bytes];
   }
   void Free(std::byte* memory, size_t bytes) override {
+    const std::lock_guard lock(mutex_);
     held_ -= static_cast<int64_t>(bytes);
     delete[] memory;
   }
@@ -44,6 +47,7 @@ class CountingBuffers final : public BufferAllocator {
   std::set<int64_t> sizes;         ///< of what was asked for
 
  private:
+  std::mutex mutex_;
   int allocations_ = 0;
   int64_t held_ = 0;
   int64_t peak_ = 0;
