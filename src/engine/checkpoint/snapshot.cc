@@ -8,7 +8,9 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <span>
 
+#include "base/huge_pages.h"
 #include "base/streaming_copy.h"
 
 namespace assay::engine {
@@ -16,6 +18,18 @@ namespace {
 
 /// As small as a thread is soon done with, as large as the memory is fast.
 constexpr size_t kPieceBytes = size_t{4} << 20;
+
+/// `visit(place, tensor)`, each in its place.
+template <typename Held, typename Visitor>
+void visit_tensors(Held& held, const Visitor& visit) {
+  size_t place = 0;
+  for (auto& state : held) {
+    visit(place++, state.weight);
+    for (auto& moment : state.moments) {
+      visit(place++, moment.values);
+    }
+  }
+}
 
 }  // namespace
 
@@ -45,13 +59,37 @@ std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t 
   return copied;
 }
 
-at::Tensor Snapshot::copy_of(size_t place, const at::Tensor& tensor) {
+at::Tensor& Snapshot::memory_of(size_t place, const at::Tensor& tensor) {
   memory_.resize(std::max(memory_.size(), place + 1));
   at::Tensor& memory = memory_[place];
   if (!memory.defined() || memory.numel() != tensor.numel() || memory.scalar_type() != tensor.scalar_type()) {
     memory =
         at::empty({tensor.numel()}, at::TensorOptions().dtype(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
   }
+  return memory;
+}
+
+void Snapshot::take_memory(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted) {
+  std::vector<std::span<std::byte>> pieces;
+  visit_tensors(held, [&](size_t place, const at::Tensor& tensor) {
+    if (!wanted.contains(&tensor)) {
+      return;
+    }
+    const at::Tensor& memory = memory_of(place, tensor);
+    const std::span bytes(static_cast<std::byte*>(memory.mutable_data_ptr()), memory.nbytes());
+    for (size_t begin = 0; begin < bytes.size(); begin += kPieceBytes) {
+      pieces.push_back(bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin)));
+    }
+  });
+  at::parallel_for(0, std::ssize(pieces), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      TakePages(pieces[static_cast<size_t>(i)].data(), pieces[static_cast<size_t>(i)].size());
+    }
+  });
+}
+
+at::Tensor Snapshot::copy_of(size_t place, const at::Tensor& tensor) {
+  const at::Tensor& memory = memory_of(place, tensor);
   if (tensor.is_cpu() && tensor.is_contiguous()) {
     add_pieces(tensor, memory);
   } else if (tensor.is_cuda()) {
@@ -92,23 +130,19 @@ std::vector<HeldState> Snapshot::begin(const std::vector<HeldState>& held, const
   pieces_.clear();
   next_piece_ = 0;
   std::vector<HeldState> copies = held;
-  size_t place = 0;
-  const auto take_over = [&](const at::Tensor& tensor, at::Tensor& target) {
-    if (wanted.contains(&tensor)) {
-      target = copy_of(place, tensor);
-    }
-    ++place;
-  };
   for (size_t i = 0; i < held.size(); ++i) {
     if (held[i].steps != nullptr) {
       steps_[i] = *held[i].steps;
       copies[i].steps = &steps_[i];
     }
-    take_over(held[i].weight, copies[i].weight);
-    for (size_t m = 0; m < held[i].moments.size(); ++m) {
-      take_over(held[i].moments[m].values, copies[i].moments[m].values);
-    }
   }
+  std::vector<at::Tensor*> targets;
+  visit_tensors(copies, [&](size_t, at::Tensor& target) { targets.push_back(&target); });
+  visit_tensors(held, [&](size_t place, const at::Tensor& tensor) {
+    if (wanted.contains(&tensor)) {
+      *targets[place] = copy_of(place, tensor);
+    }
+  });
   if (!pieces_.empty() || beside_) {
     copier_ = std::async(std::launch::async, [this] {
       copy_pieces();

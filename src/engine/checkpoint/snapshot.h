@@ -22,9 +22,12 @@ std::vector<int64_t> snapshot_bytes(const std::vector<HeldState>& held, int64_t 
 
 /// Copied by a thread of its own while the training makes the next step's gradients, which change nothing of what is
 /// held, and at the latest before its update; out of a GPU by a stream of its own, into pinned memory. Its memory is
-/// kept from one save to the next: fresh memory takes longer to come by than to fill. To be used from one thread.
+/// kept from one save to the next, and may be taken before the first: fresh memory takes longer to come by than to
+/// fill. To be used from one thread.
 class Snapshot {
  public:
+  /// Takes the memory for copies of the `wanted` of `held`, with all threads that compute. No copies may be under way.
+  void take_memory(const std::vector<HeldState>& held, const std::set<const at::Tensor*>& wanted);
   /// `held` with copies on the CPU of all counts, and of the tensors whose addresses are among `wanted`; the others are
   /// as they were. What is copied must not change, and copies have no values, until complete() returned. Copies are
   /// good until the next begin().
@@ -42,6 +45,8 @@ class Snapshot {
     size_t bytes = 0;
   };
 
+  /// Of the copy of `tensor`, which is the one of `held` at that place; another one's is dropped for it.
+  at::Tensor& memory_of(size_t place, const at::Tensor& tensor);
   at::Tensor copy_of(size_t place, const at::Tensor& tensor);
   void copy_from_device(const at::Tensor& from, const at::Tensor& to);
   void add_pieces(const at::Tensor& from, const at::Tensor& to);

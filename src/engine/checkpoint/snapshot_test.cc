@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <thread>
@@ -20,6 +22,13 @@ HeldState stretch_of(const at::Tensor& weight) {
   held.part = checkpoint::WholeOf(held.shape);
   held.weight = weight;
   return held;
+}
+
+/// Pages that the program had to wait for.
+int64_t faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_minflt;
 }
 
 class SnapshotTest : public ::testing::Test {
@@ -50,6 +59,19 @@ TEST_F(SnapshotTest, IsOfTheStateThatStoodWhenItBegan) {
     held[0].moments[0].values.fill_(0.5);
     held[1].weight.fill_(2.0);
   }
+}
+
+TEST_F(SnapshotTest, MemoryIsTakenBeforehand) {
+  std::vector<HeldState> held = {stretch_of(at::full({kManyElements}, 3.0)), stretch_of(at::full({5}, 2.0))};
+  const std::set<const at::Tensor*> wanted = {&held[0].weight, &held[1].weight};
+  snapshot_.take_memory(held, wanted);
+  const int64_t before = faults();
+  const std::vector<HeldState> copies = snapshot_.begin(held, wanted);
+  snapshot_.complete();
+  const auto pages = static_cast<int64_t>(held[0].weight.nbytes()) / ::sysconf(_SC_PAGESIZE);
+  EXPECT_LT(faults() - before, pages / 2) << "as it was copied";
+  EXPECT_TRUE(at::equal(copies[0].weight, held[0].weight));
+  EXPECT_TRUE(at::equal(copies[1].weight, held[1].weight));
 }
 
 TEST_F(SnapshotTest, IsMadeByItselfAndGivesBackWhatItRead) {

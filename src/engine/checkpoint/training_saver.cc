@@ -66,7 +66,7 @@ class TrainingSaver::UnderWay {
  public:
   UnderWay(TrainingSaver& saver, const TrainingState& state, const std::vector<HeldState>& held)
       : saver_(saver), ranks_(saver.ranks_), metrics_(state.metrics) {
-    plan(state, held);
+    leaves_ = saver_.plan(state, held);
     contents_ = contents_of(saver_.options_.copies ? copy(held) : held, saver_.plan_.ranks[ranks_.rank()]);
     if (ranks_.is_first()) {
       contents_.values = contents_of(leaves_);
@@ -103,26 +103,6 @@ class TrainingSaver::UnderWay {
   }
 
  private:
-  /// Every rank makes the same plan of the same holdings; from one save to the next they are mostly as they were.
-  void plan(const TrainingState& state, const std::vector<HeldState>& held) {
-    std::vector<std::string> of_ranks = ranks_.tell(engine::to_text(holdings_of(held)), "what all ranks hold");
-    // Where this throws there is no plan.
-    const std::vector<std::string> planned_for = std::exchange(saver_.planned_for_, {});
-    const bool is_known = of_ranks == planned_for;
-    if (!is_known) {
-      saver_.holdings_.clear();
-      std::ranges::transform(of_ranks, std::back_inserter(saver_.holdings_), holdings_from_text);
-    }
-    leaves_ = leaves_of(state, parameters_of(saver_.holdings_));
-    std::vector<checkpoint::HeldValue> values = held_values(leaves_);
-    std::vector<checkpoint::HeldValue>& planned_values = saver_.holdings_.front().values;
-    if (!is_known || !are_alike(values, planned_values)) {
-      planned_values = std::move(values);
-      saver_.plan_ = value_or_throw(checkpoint::PlanSave(saver_.holdings_, saver_.options_.layout));
-    }
-    saver_.planned_for_ = std::move(of_ranks);
-  }
-
   /// What this rank writes, and no more.
   std::vector<HeldState> copy(const std::vector<HeldState>& held) {
     return saver_.snapshot_.begin(held, tensors_of(held, saver_.plan_.ranks[ranks_.rank()]));
@@ -248,6 +228,36 @@ TrainingSaver::TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, Tra
     : folder_(folder), ranks_(std::move(ranks)), options_(std::move(options)) {}
 
 TrainingSaver::~TrainingSaver() = default;
+
+/// Every rank makes the same plan of the same holdings; from one save to the next they are mostly as they were.
+std::vector<checkpoint::Leaf> TrainingSaver::plan(const TrainingState& state, const std::vector<HeldState>& held) {
+  std::vector<std::string> of_ranks = ranks_.tell(to_text(holdings_of(held)), "what all ranks hold");
+  // Where this throws there is no plan.
+  const std::vector<std::string> planned_for = std::exchange(planned_for_, {});
+  const bool is_known = of_ranks == planned_for;
+  if (!is_known) {
+    holdings_.clear();
+    std::ranges::transform(of_ranks, std::back_inserter(holdings_), holdings_from_text);
+  }
+  std::vector<checkpoint::Leaf> leaves = leaves_of(state, parameters_of(holdings_));
+  std::vector<checkpoint::HeldValue> values = held_values(leaves);
+  std::vector<checkpoint::HeldValue>& planned_values = holdings_.front().values;
+  if (!is_known || !are_alike(values, planned_values)) {
+    planned_values = std::move(values);
+    plan_ = value_or_throw(checkpoint::PlanSave(holdings_, options_.layout));
+  }
+  planned_for_ = std::move(of_ranks);
+  return leaves;
+}
+
+void TrainingSaver::prepare(const TrainingState& state, std::vector<HeldState> held) {
+  int64_t updates = 1;  // else it would have no moments
+  for (HeldState& entry : held) {
+    entry.steps = entry.steps == nullptr ? nullptr : &updates;
+  }
+  plan(state, held);
+  snapshot_.take_memory(held, tensors_of(held, plan_.ranks[ranks_.rank()]));
+}
 
 void TrainingSaver::begin(const TrainingState& state, const std::vector<HeldState>& held) {
   is_waited_for_ = false;

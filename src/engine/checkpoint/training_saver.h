@@ -53,6 +53,10 @@ class TrainingSaver {
   TrainingSaver(const RunFolder& folder, CheckpointRanks ranks, TrainingSaverOptions options);
   ~TrainingSaver();
 
+  /// Where the state is copied: plans the saves that follow, of what all ranks will hold once every parameter was
+  /// updated, and takes the memory for their copies. Left out, the first save does. None may be under way. Throws
+  /// CommError.
+  void prepare(const TrainingState& state, std::vector<HeldState> held);
   /// Begins to save what all ranks hold, as the state of step `state.position.counted`. Its tensors must not change
   /// until publish() returned or, where the state is copied, await_copy(). No save may be under way. Throws CommError.
   void begin(const TrainingState& state, const std::vector<HeldState>& held);
@@ -76,6 +80,8 @@ class TrainingSaver {
  private:
   class UnderWay;
 
+  /// The values that the first rank writes.
+  std::vector<checkpoint::Leaf> plan(const TrainingState& state, const std::vector<HeldState>& held);
   void bring_on(std::chrono::milliseconds pause);
 
   const RunFolder& folder_;

@@ -250,6 +250,7 @@ TEST_F(TrainingSaverTest, ACopyIsWrittenWhileTheTrainingGoesOn) {
   Model stopped(1);
   stopped.step(0.5);
   TrainingSaver saver(folder_, testing::ranks_of(nullptr), {.copies = true});
+  saver.prepare(state_of(0), held_by(*Model(1).optimizer));  // which was never updated
   for (const int64_t step : {1, 2}) {
     saver.begin(state_of(step), held_by(*model.optimizer));
     EXPECT_TRUE(saver.is_under_way());

@@ -80,7 +80,7 @@ RunCheckpoints::RunCheckpoints(RunCheckpointParts parts)
 CheckpointRanks RunCheckpoints::ranks() {
   return {.world = parts_.world,
           .start = [this](const std::string& what, MostWork most, bool is_beside, std::function<void()> work) {
-            const bool is_background = is_beside && parts_.plan.checkpoint_writer == kWriterThatCopies;
+            const bool is_background = is_beside && copies();
             is_given_up_ = false;  // what was, is over
             Patience patience{.notice_seconds = is_background ? kBackgroundNoticeSeconds : Patience{}.notice_seconds,
                               .slack_seconds = most > 0 ? parts_.plan.timeout_seconds : 0,
@@ -143,10 +143,13 @@ TrainingPosition RunCheckpoints::begin() {
     remove_old({damaged_steps.upper_bound(position.counted), damaged_steps.end()});
   }
   saver_.emplace(first_folder(), ranks(),
-                 TrainingSaverOptions{.copies = parts_.plan.checkpoint_writer == kWriterThatCopies,
+                 TrainingSaverOptions{.copies = copies(),
                                       .replaced_steps = std::move(damaged_steps),
                                       .second = local_ ? &output_ : nullptr,
                                       .keep = retention_of(parts_.plan)});
+  if (copies() && parts_.plan.save_every > 0) {
+    saver_->prepare(state_at(position, {}), parts_.training.held());
+  }
   // Of one step in both folders the local one comes first.
   const bool is_copied = standing.size() > 1 && standing[1].step == standing[0].step;
   if (!standing.empty() && standing.front().is_local && !is_copied) {
@@ -239,9 +242,7 @@ void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step
   }
 }
 
-/// The training goes on when this returns.
-void RunCheckpoints::save(const TrainingPosition& position, const job::Step& step) {
-  finish();
+TrainingState RunCheckpoints::state_at(const TrainingPosition& position, const job::Step& step) const {
   TrainingState state{.position = position,
                       .learning_rate = step.learning_rate,
                       .optimizer_name = parts_.plan.optimizer,
@@ -251,17 +252,23 @@ void RunCheckpoints::save(const TrainingPosition& position, const job::Step& ste
   if (LossScaler* scaler = parts_.training.loss_scaler()) {
     state.loss_scale = scaler->state();
   }
+  return state;
+}
+
+/// The training goes on when this returns.
+void RunCheckpoints::save(const TrainingPosition& position, const job::Step& step) {
+  finish();
+  const TrainingState state = state_at(position, step);
   const auto lock = parts_.termination.defer();
   PhaseUse use;
-  const bool copies = parts_.plan.checkpoint_writer == kWriterThatCopies;
   parts_.meter.measure("checkpoint", use, [&] {
     saver_->begin(state, parts_.training.held());
-    if (!copies) {
+    if (!copies()) {
       saver_->publish();
     }
   });
   stall_seconds_ = use.seconds;
-  if (!copies && !local_) {
+  if (!copies() && !local_) {
     report(saver_->finish());
   }
 }

@@ -80,6 +80,9 @@ class RunCheckpoints {
   /// Whether bytes of what could not be read for `failure` are damaged. All ranks get the same.
   bool is_damaged(const checkpoint::Place& place, const Status& failure);
   TrainingPosition resume(const checkpoint::Place& place);
+  /// Whether the training goes on while its state is written.
+  bool copies() const { return parts_.plan.checkpoint_writer == kWriterThatCopies; }
+  TrainingState state_at(const TrainingPosition& position, const job::Step& step) const;
   void save(const TrainingPosition& position, const job::Step& step);
   void report(const SavedTraining& saved);
 
