@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/manage.h"
+#include "checkpoint/save_mark.h"
 #include "checkpoint/verify.h"
 
 namespace assay::checkpoint {
@@ -61,21 +63,40 @@ Result<bool> RemoveDamaged(Save& save) {
   return true;
 }
 
-/// What a killed copy left. Where no file makes a checkpoint valid, files with the names of this one are that, though a
-/// file system without attributes keeps no mark of it.
-Result<std::vector<Leftover>> FindKilledCopy(const Save& save, const Found& from) {
+bool BearsMarkOf(const std::string& id, const storage::ObjectInfo& object) {
+  const auto mark = object.metadata.find(kSaveIdMetadata);
+  return mark != object.metadata.end() && mark->second == id;
+}
+
+/// What a killed copy left under `names`. Where no file makes a checkpoint valid they are nobody's, though a file
+/// system without attributes keeps no mark of them; else those are that bear the mark of this save and do not belong to
+/// what stands.
+Result<std::vector<Leftover>> FindObjectsOfKilledCopy(const Save& save, const Found& from,
+                                                      const std::set<std::string>& names) {
   const Place& to = save.place;
-  ASSAY_ASSIGN_OR_RETURN(std::vector<Leftover> left, FindLeftovers(to, 0));
-  std::vector<std::string> names = {from.manifest_name};
-  std::ranges::transform(from.manifest->files, std::back_inserter(names), &ManifestFile::name);
-  std::erase(names, save.pointer);
+  std::vector<Leftover> left;
   for (const std::string& name : names) {
     const std::string key = to.KeyOf(name);
-    ASSAY_ASSIGN_OR_RETURN(const auto standing, to.store->Stat(key));
-    if (standing && save.replaced_etag.empty()) {
+    ASSAY_ASSIGN_OR_RETURN(const auto standing, to.store->Stat(key, to.cancel));
+    const bool stands_beside = std::ranges::find(save.replaced_files, name) == save.replaced_files.end();
+    if (standing && (save.replaced_etag.empty() || (stands_beside && BearsMarkOf(from.id, *standing)))) {
       left.push_back({to.store->Uri(key), key, "", standing->size});
     }
   }
+  return left;
+}
+
+/// Nothing of any other name: below the place other checkpoints may be in the making.
+Result<std::vector<Leftover>> FindKilledCopy(const Save& save, const Found& from) {
+  std::set<std::string> names = {from.manifest_name};
+  std::ranges::transform(from.manifest->files, std::inserter(names, names.end()), &ManifestFile::name);
+  names.erase(save.pointer);
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Leftover> left, FindObjectsOfKilledCopy(save, from, names));
+  names.insert(save.pointer);
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Leftover> uploads, FindUploads(save.place, 0));
+  const size_t place = save.place.key.size();
+  std::erase_if(uploads, [&](const Leftover& upload) { return !names.contains(upload.key.substr(place)); });
+  std::ranges::move(uploads, std::back_inserter(left));
   return left;
 }
 

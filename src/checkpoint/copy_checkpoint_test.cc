@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "checkpoint/convert.h"
+#include "checkpoint/save_mark.h"
 #include "checkpoint/testing.h"
 #include "checkpoint/verify.h"
 #include "storage/decorator/forwarding_store.h"
@@ -89,6 +90,23 @@ TEST_F(CopyCheckpointTest, WhatAKilledCopyLeftInAFolderBelowIsReplaced) {
   const Result<Manifest> copied = CopyCheckpoint(found_, to_, {});
   ASSERT_TRUE(copied.ok()) << copied.status().message();
   EXPECT_TRUE(OpenCheckpoint(to_).ok());
+}
+
+TEST_F(CopyCheckpointTest, ASaveUnderWayInAFolderBelowKeepsItsFiles) {
+  // It has written files of data, and begun one that is sent in parts; nothing names them yet.
+  const std::string half = "half of a file";
+  const storage::Bytes span = std::as_bytes(std::span(half));
+  storage::WriteOptions marked;
+  marked.metadata[kSaveIdMetadata] = "77";
+  ASSERT_TRUE(to_.store->Write("a/below/__0_0.distcp", std::span(&span, 1), marked).ok());
+  const auto begun = Must(to_.store->OpenWriter("a/below/__1_0.distcp", marked));
+  ASSERT_TRUE(begun->Write(span).ok());
+  // What a killed copy left makes this one look for it.
+  ASSERT_TRUE(to_.store->Write("a/" + found_.manifest_name, std::span(&span, 1), {}).ok());
+  ASSERT_TRUE(CopyCheckpoint(found_, to_, {}).ok());
+  EXPECT_TRUE(begun->Commit().ok());
+  EXPECT_EQ(ContentOf(*to_.store).at("a/below/__0_0.distcp"), half);
+  EXPECT_EQ(ContentOf(*to_.store).at("a/below/__1_0.distcp"), half);
 }
 
 TEST_F(CopyCheckpointTest, AManifestThatIsAllThatIsLeftIsReplaced) {

@@ -59,20 +59,23 @@ Status AddObjects(const Place& place, const Listing& looked, double older_than, 
   return Status::Ok();
 }
 
-Status AddUploads(const Place& place, double older_than, std::vector<Leftover>& leftovers) {
+}  // namespace
+
+Result<std::vector<Leftover>> FindUploads(const Place& place, double older_than_seconds) {
+  std::vector<Leftover> leftovers;
   if (!place.store->capabilities().unfinished_uploads) {
-    return Status::Ok();
+    return leftovers;
   }
-  ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::UnfinishedUpload> uploads, place.store->ListUploads(place.key));
+  const double older_than = Now() - older_than_seconds;
+  ASSAY_ASSIGN_OR_RETURN(const std::vector<storage::UnfinishedUpload> uploads,
+                         place.store->ListUploads(place.key, place.cancel));
   for (const storage::UnfinishedUpload& upload : uploads) {
     if (upload.started <= older_than) {
       leftovers.push_back({place.store->Uri(upload.key), upload.key, upload.upload_id, 0});
     }
   }
-  return Status::Ok();
+  return leftovers;
 }
-
-}  // namespace
 
 Result<std::vector<Leftover>> FindLeftovers(const Place& place, double older_than_seconds) {
   ASSAY_ASSIGN_OR_RETURN(const Listing listing, ListCheckpoints(place));
@@ -81,9 +84,9 @@ Result<std::vector<Leftover>> FindLeftovers(const Place& place, double older_tha
 
 Result<std::vector<Leftover>> FindLeftovers(const Place& place, const Listing& looked, double older_than_seconds) {
   std::vector<Leftover> leftovers;
-  const double older_than = Now() - older_than_seconds;
-  ASSAY_RETURN_IF_ERROR(AddObjects(place, looked, older_than, leftovers));
-  ASSAY_RETURN_IF_ERROR(AddUploads(place, older_than, leftovers));
+  ASSAY_RETURN_IF_ERROR(AddObjects(place, looked, Now() - older_than_seconds, leftovers));
+  ASSAY_ASSIGN_OR_RETURN(std::vector<Leftover> uploads, FindUploads(place, older_than_seconds));
+  std::ranges::move(uploads, std::back_inserter(leftovers));
   return leftovers;
 }
 

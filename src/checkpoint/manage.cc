@@ -221,6 +221,15 @@ Status RemoveCheckpoint(const Found& found) {
   return Status::Ok();
 }
 
+std::vector<Status> RemoveCheckpoints(const std::vector<ListedCheckpoint>& checkpoints) {
+  std::vector<Status> ends;
+  for (const ListedCheckpoint& listed : checkpoints) {
+    const bool is_cancelled = storage::IsCancelled(listed.found.place.cancel);
+    ends.push_back(is_cancelled ? storage::CancelledStatus("remove", listed.uri) : RemoveCheckpoint(listed.found));
+  }
+  return ends;
+}
+
 Result<std::vector<ListedCheckpoint>> ToRemove(const Listing& listing, const RetentionOptions& options) {
   if (options.keep_last <= 0 && options.keep_best <= 0) {
     return Status::InvalidArgument("retention that keeps nothing is refused: say how many to keep");

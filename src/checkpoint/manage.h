@@ -49,6 +49,8 @@ Result<bool> IsDamaged(const Place& place);
 /// Nothing is removed where that file is gone by now, nor where it was replaced, which is FailedPrecondition. As
 /// RemovableNamesOf() of removable.h.
 Status RemoveCheckpoint(const Found& found);
+/// Likewise of several, in their order: what becomes of each. One that stays keeps none of the others.
+std::vector<Status> RemoveCheckpoints(const std::vector<ListedCheckpoint>& checkpoints);
 
 struct RetentionOptions {
   int keep_last = 0;  ///< of those with the highest steps
@@ -67,6 +69,9 @@ struct Leftover {
   std::string upload_id{};  ///< of an unfinished upload; empty: an object
   int64_t bytes = 0;
 };
+
+/// Unfinished uploads below the place, older than so long; of stores that keep any.
+Result<std::vector<Leftover>> FindUploads(const Place& place, double older_than_seconds);
 
 /// What saves left that no checkpoint names, older than `older_than_seconds`: objects that bear the mark of a save of
 /// ours (file systems without extended attributes keep none), and unfinished uploads. FailedPrecondition where a

@@ -119,6 +119,24 @@ TEST_F(ManageTest, WhatWasSavedSinceItWasFoundIsNotRemoved) {
   EXPECT_TRUE(ContentOf(*store_).contains("run/step-1/" + name));
 }
 
+TEST_F(ManageTest, OneThatStaysKeepsNoneOfTheOthers) {
+  class HoldingStore final : public storage::ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Status Remove(const std::string& key) override {
+      return key == "run/step-1/.metadata" ? Status::Io("503 Slow Down") : ForwardingStore::Remove(key);
+    }
+  };
+  Save("run/step-1/", 1);
+  Save("run/step-2/", 2);
+  const Place holding = {std::make_shared<HoldingStore>(store_), "run/", true, nullptr};
+  const std::vector<Status> ends = RemoveCheckpoints(Must(ListCheckpoints(holding)).checkpoints);
+  ASSERT_EQ(ends.size(), 2U);
+  EXPECT_THAT(ErrorOf(ends[0]), HasSubstr("503"));
+  EXPECT_TRUE(ends[1].ok());
+  EXPECT_THAT(Uris(), ElementsAre("mem://test/run/step-1/"));
+}
+
 TEST_F(ManageTest, AnIndexOfOthersRemovesNothingButItsShards) {
   const Place place = {store_, "run/", true, nullptr};
   ConvertOptions replacing = {.format = Format::kSafetensors, .ranks = 2};

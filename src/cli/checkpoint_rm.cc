@@ -9,7 +9,6 @@
 #include "checkpoint/manage.h"
 #include "cli/checkpoint_place.h"
 #include "cli/checkpoint_verb.h"
-#include "storage/store_checks.h"
 
 namespace assay::cli {
 namespace {
@@ -35,16 +34,16 @@ void Tell(const CheckpointRmOptions& options, const std::string& uri) {
 Status Retain(const CheckpointRmOptions& options, const checkpoint::Place& place) {
   ASSAY_ASSIGN_OR_RETURN(const checkpoint::Listing listing, checkpoint::ListCheckpoints(place));
   ASSAY_ASSIGN_OR_RETURN(const auto removed, checkpoint::ToRemove(listing, options.keep));
-  for (const checkpoint::ListedCheckpoint& listed : removed) {
-    if (storage::IsCancelled(place.cancel)) {
-      return storage::CancelledStatus("remove", listed.uri);
+  const std::vector<Status> ends =
+      options.dry_run ? std::vector<Status>(removed.size()) : checkpoint::RemoveCheckpoints(removed);
+  Status first;
+  for (size_t i = 0; i < ends.size(); ++i) {
+    if (ends[i].ok()) {
+      Tell(options, removed[i].uri);
     }
-    if (!options.dry_run) {
-      ASSAY_RETURN_IF_ERROR(checkpoint::RemoveCheckpoint(listed.found));
-    }
-    Tell(options, listed.uri);
+    first = first.ok() ? ends[i] : first;
   }
-  return Status::Ok();
+  return first;
 }
 
 Status Sweep(const CheckpointRmOptions& options, const checkpoint::Place& place) {

@@ -27,10 +27,12 @@ void tell(const std::string& what, const Status& status) {
   }
 }
 
+/// Fails where it is not known which; what could not be removed is told.
 Status remove_but(const checkpoint::Listing& listing, const checkpoint::RetentionOptions& options) {
   ASSAY_ASSIGN_OR_RETURN(const std::vector<checkpoint::ListedCheckpoint> old, checkpoint::ToRemove(listing, options));
-  for (const checkpoint::ListedCheckpoint& listed : old) {
-    ASSAY_RETURN_IF_ERROR(checkpoint::RemoveCheckpoint(listed.found));
+  const std::vector<Status> ends = checkpoint::RemoveCheckpoints(old);
+  for (size_t i = 0; i < ends.size(); ++i) {
+    tell("files of " + old[i].uri, ends[i]);
   }
   return Status::Ok();
 }
