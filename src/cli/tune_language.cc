@@ -160,6 +160,15 @@ void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
       ->type_name("auto|off|N")
       ->check([](const std::string& text) { return job::LossScale(text).status().message(); })
       ->capture_default_str();
+  app.add_option("--label-smoothing", plan.label_smoothing,
+                 "Share of each target's probability that is spread over the whole vocabulary")
+      ->check(Number(0, 1))
+      ->capture_default_str();
+  app.add_option(
+         "--neftune-noise-alpha", plan.neftune_noise_alpha,
+         "NEFTune: uniform noise of at most this / sqrt(tokens of the row x features) on its embeddings; 0: none")
+      ->check(NotNegative())
+      ->capture_default_str();
   AddMethodOptions(app, options.language);
 }
 

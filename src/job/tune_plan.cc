@@ -45,6 +45,8 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("model_max_length", plan.model_max_length);
   visit("dtype", plan.dtype);
   visit("loss_scale", plan.loss_scale);
+  visit("label_smoothing", plan.label_smoothing);
+  visit("neftune_noise_alpha", plan.neftune_noise_alpha);
   visit("auto_stop_method", plan.auto_stop_method);
 }
 

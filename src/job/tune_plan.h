@@ -59,7 +59,9 @@ struct TunePlan : TrainingPlan {
   /// auto (adapted to the gradients in float16, off in other dtypes) | off | a number that it stays at. A step whose
   /// gradients overflow with it changes nothing.
   std::string loss_scale = "auto";
-  std::string auto_stop_method;  ///< "" | WARMUP_60S_STABLE_120S_OR_10_STEPS
+  double label_smoothing = 0;      ///< share of each target that is spread over the whole vocabulary
+  double neftune_noise_alpha = 0;  ///< of noise on the embeddings; 0: none
+  std::string auto_stop_method;    ///< "" | WARMUP_60S_STABLE_120S_OR_10_STEPS
 };
 
 /// Pieces that a pipeline cuts batch_size into: rows one by one unless the knob says otherwise. 1 without stages.

@@ -26,6 +26,7 @@ NAMES = {
     "max_steps": "max_steps",
     "num_train_epochs": "num_train_epochs",
     "optimizer": "optim",
+    "label_smoothing": "label_smoothing_factor",
 }
 BASE = {"batch_size": 2, "learning_rate": 2e-3, "max_steps": STEPS, "max_grad_norm": 1.0, "model_max_length": 128}
 CASES = {
@@ -43,6 +44,7 @@ CASES = {
         "warmup_ratio": 0.1,
     },
     "lion": {"optimizer": "lion_32bit", "weight_decay": 0.1, "learning_rate": 1e-3, "warmup_ratio": 0.1},
+    "smoothed": {"label_smoothing": 0.2, "gradient_accumulation_steps": 2, "lr_scheduler_type": "constant"},
     # 11 rows: the last batch of an epoch has one row and its last window one micro-batch.
     "epochs": {"max_steps": -1, "num_train_epochs": 3, "gradient_accumulation_steps": 4, "warmup_ratio": 0.1},
     "epochs_wrapped": {"gradient_accumulation_steps": 4, "warmup_ratio": 0.1},
@@ -81,7 +83,7 @@ def test_full(models, tmp_path, family, case):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("case", ["accumulated", "clipped", "sgd", "rmsprop"])
+@pytest.mark.parametrize("case", ["accumulated", "clipped", "sgd", "rmsprop", "smoothed"])
 def test_lora(models, tmp_path, family, case):
     adapter = reference.save_adapter(models[family], tmp_path / "adapter")
     run, steps, _ = both(models, tmp_path, family, CASES[case], tiny.make_rows(11), adapter)

@@ -248,6 +248,16 @@ def test_the_order_follows_the_seed(plan, tmp_path):
     assert len({tuple(losses) for losses in (in_order, *shuffled.values())}) == 3
 
 
+def test_noise_on_embeddings_follows_the_seed_and_the_row(plan, tmp_path):
+    plain = train(tmp_path, **plan).column("loss")
+    noisy = {seed: train(tmp_path, **plan, neftune_noise_alpha=20, seed=seed).column("loss") for seed in (1, 2)}
+    assert len({tuple(losses) for losses in (plain, *noisy.values())}) == 3
+    assert train(tmp_path, **plan, neftune_noise_alpha=20, seed=1).column("loss") == noisy[1]
+    # However the rows of a step are cut into batches.
+    alone = train(tmp_path, **plan | {"batch_size": 1}, gradient_accumulation_steps=3, neftune_noise_alpha=20, seed=1)
+    assert alone.column("loss") == pytest.approx(noisy[1], rel=1e-5)
+
+
 def test_a_window_without_supervision_changes_nothing(plan, tmp_path):
     rows = tiny.make_rows(6)
     for row in rows[:3]:
@@ -328,6 +338,8 @@ def test_memory_budget(plan, tmp_path):
         ({"max_steps": 0}, ["max_steps"]),
         ({"max_steps": -1, "num_train_epochs": 0}, ["num_train_epochs"]),
         ({"learning_rate": -1}, ["learning_rate"]),
+        ({"label_smoothing": 1.5}, ["label_smoothing", "1 or less"]),
+        ({"neftune_noise_alpha": -1}, ["neftune_noise_alpha"]),
         ({"warmup_ratio": 2}, ["warmup_ratio"]),
         ({"method": "prefix"}, ["method"]),
         ({"dtype": "float64"}, ["float64", "bfloat16"]),

@@ -35,11 +35,12 @@ int64_t chunk_rows(int64_t supervised, const at::Tensor& weight_VH, bool want_we
   return std::max<int64_t>(1, (supervised + chunks - 1) / chunks);
 }
 
-/// What is computed beside the loss, and the gradient of the loss that it is computed for.
+/// What is computed beside the loss, the gradient of the loss that it is computed for, and its targets' smoothing.
 struct Wanted {
   bool hidden;
   bool weight;
   double loss_gradient;
+  double smoothing;
 };
 
 LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_VH, const at::Tensor& targets_S,
@@ -57,7 +58,8 @@ LossAndGradients compute(const at::Tensor& hidden_SH, const at::Tensor& weight_V
     const int64_t rows = std::min(chunk, supervised - begin);
     const at::Tensor hidden_CH = hidden_SH.narrow(0, begin, rows);
     at::Tensor logits_CV = frozen ? frozen->product_nt(hidden_CH, {}) : product_nt(hidden_CH, weight_VH);
-    result.loss += row.cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient);
+    result.loss +=
+        row.cross_entropy(logits_CV, targets_S.narrow(0, begin, rows), logits_divisor, gradient, want.smoothing);
     if (want.hidden) {
       result.hidden_SH.narrow(0, begin, rows)
           .copy_(frozen ? frozen->product_nn(logits_CV) : product_nn(logits_CV, weight_VH));
@@ -105,10 +107,11 @@ struct LinearCrossEntropy : torch::autograd::Function<LinearCrossEntropy> {
 
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S, double logits_divisor,
-                                    const FrozenWeightPtr& frozen, double loss_gradient) {
+                                    const FrozenWeightPtr& frozen, double loss_gradient, double label_smoothing) {
   TORCH_CHECK(loss_gradient != 0.0, "linear_cross_entropy_sum: nothing can be computed for a loss gradient of 0");
   const bool grad = at::GradMode::is_enabled();
-  const Wanted want{grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), loss_gradient};
+  const Wanted want{grad && hidden_TH.requires_grad(), grad && weight_VH.requires_grad(), loss_gradient,
+                    label_smoothing};
   return LinearCrossEntropy::apply(hidden_TH, weight_VH, positions_S, targets_S, logits_divisor, want, frozen);
 }
 

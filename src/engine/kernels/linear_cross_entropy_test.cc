@@ -19,14 +19,18 @@ struct LossCase {
   int64_t vocabulary;
   std::vector<int64_t> positions;
   double divisor = 1.0;
+  double smoothing = 0.0;
 };
 
 const std::vector<LossCase> kLossCases = {
-    {1, 16, 50, {0}}, {9, 33, 101, {0, 3, 4, 8}}, {40, 64, 1000, {1, 5, 20, 38, 39}, 8.0}, {6, 24, 77, {}}};
+    {1, 16, 50, {0}},         {9, 33, 101, {0, 3, 4, 8}},           {40, 64, 1000, {1, 5, 20, 38, 39}, 8.0},
+    {6, 24, 77, {}},          {9, 33, 101, {0, 3, 4, 8}, 1.0, 0.1}, {40, 64, 1000, {1, 5, 20, 38, 39}, 8.0, 0.4},
+    {6, 24, 77, {}, 1.0, 1.0}};
 
-Tensors plain(const Tensors& in, const at::Tensor& positions, const at::Tensor& targets, double divisor) {
-  const at::Tensor logits = at::mm(in[0].index_select(0, positions), in[1].t()) / divisor;
-  return {-at::log_softmax(logits, -1).gather(-1, targets.unsqueeze(-1)).sum()};
+Tensors plain(const Tensors& in, const at::Tensor& positions, const at::Tensor& targets, const LossCase& c) {
+  const at::Tensor logits = at::mm(in[0].index_select(0, positions), in[1].t()) / c.divisor;
+  const at::Tensor losses = -at::log_softmax(logits, -1);
+  return {losses.gather(-1, targets.unsqueeze(-1)).sum() * (1 - c.smoothing) + losses.mean(-1).sum() * c.smoothing};
 }
 
 TEST(LinearCrossEntropy, MatchesLibtorch) {
@@ -40,10 +44,10 @@ TEST(LinearCrossEntropy, MatchesLibtorch) {
       for (const std::vector<bool>& grads : {std::vector<bool>{true, true}, {true, false}, {false, true}}) {
         expect_matches(
             [&](const Tensors& in) -> Tensors {
-              return {linear_cross_entropy_sum(in[0], in[1], positions, targets, c.divisor)};
+              return {linear_cross_entropy_sum(in[0], in[1], positions, targets, c.divisor, {}, 1.0, c.smoothing)};
             },
-            [&](const Tensors& in) -> Tensors { return plain(in, positions, targets, c.divisor); }, inputs, grads,
-            precision, "loss of " + std::to_string(c.tokens) + " tokens");
+            [&](const Tensors& in) -> Tensors { return plain(in, positions, targets, c); }, inputs, grads, precision,
+            "loss of " + std::to_string(c.tokens) + " tokens");
       }
     }
   }
@@ -162,8 +166,8 @@ TEST(LinearCrossEntropy, ALogitThatIsNotFiniteIsAsInLibtorch) {
       at::Tensor weight = at::randn({67, 1}, at::kDouble);
       weight[token] = value;
       const Tensors inputs = {at::ones({2, 1}, at::kDouble), weight};
-      const Tensors want = testing::run([&](const Tensors& in) { return plain(in, positions, targets, 1.0); }, inputs,
-                                        {false, true}, at::kFloat);
+      const Tensors want = testing::run([&](const Tensors& in) { return plain(in, positions, targets, LossCase{}); },
+                                        inputs, {false, true}, at::kFloat);
       for_each_isa([&] {
         const Tensors got = testing::run(
             [&](const Tensors& in) -> Tensors { return {linear_cross_entropy_sum(in[0], in[1], positions, targets)}; },

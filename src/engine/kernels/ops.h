@@ -147,10 +147,13 @@ at::Tensor lora_linear(const at::Tensor& x_TI, const at::Tensor& weight_OI, cons
 /// `loss_gradient` is the gradient that backward will bring (loss scale / tokens, not 0): gradients of 16 bits are made
 /// for it, so that they overflow and vanish with it and not before. Backward may bring another one; it then rounds
 /// twice.
+///
+/// `label_smoothing`: so much of each target's probability is spread over the whole vocabulary (Szegedy et al. 2016,
+/// "Rethinking the Inception Architecture for Computer Vision"), as transformers' LabelSmoother does.
 at::Tensor linear_cross_entropy_sum(const at::Tensor& hidden_TH, const at::Tensor& weight_VH,
                                     const at::Tensor& positions_S, const at::Tensor& targets_S,
                                     double logits_divisor = 1.0, const FrozenWeightPtr& frozen = {},
-                                    double loss_gradient = 1.0);
+                                    double loss_gradient = 1.0, double label_smoothing = 0.0);
 
 /// The most bytes of tensors that linear_cross_entropy_sum() holds beside its inputs, its results for backward
 /// included, for `supervised` tokens and a head that is trained or not as `weight_VH` requires grad or not.

@@ -35,6 +35,8 @@ struct PackedBatch {
 
   /// int64: by which each token's dropout is drawn. Undefined: nothing drops.
   at::Tensor draw_keys_T;
+  /// By which the noise on each row's embeddings is drawn, on the host. Empty: there is none.
+  std::vector<uint64_t> row_keys;
 
   int64_t tokens() const { return row_offsets.empty() ? 0 : row_offsets.back(); }
   int64_t rows() const { return static_cast<int64_t>(row_offsets.size()) - 1; }

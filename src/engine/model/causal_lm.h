@@ -49,6 +49,15 @@ inline constexpr char kPromptName[] = "prompt_embeddings";
 /// A parameter under its Hugging Face name ("model.layers.0.self_attn.q_proj.weight").
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
+/// What a training does for the model to generalise, and an evaluation does not.
+struct Regularisation {
+  /// See linear_cross_entropy_sum().
+  double label_smoothing = 0;
+  /// Uniform noise of at most alpha / sqrt(L * H) on the embeddings of a row of L tokens (Jain et al. 2023, "NEFTune:
+  /// Noisy Embeddings Improve Instruction Finetuning"); 0: none.
+  double neftune_alpha = 0;
+};
+
 class CausalLM : public Splittable {
  public:
   /// [T, V]; for tests and inspection, training uses loss_sum().
@@ -100,8 +109,9 @@ class CausalLM : public Splittable {
   /// Of the decoder layers that keep activations, the first `count` of the whole model keep only their input and run
   /// again in backward. Gradients are the same to the bit.
   virtual void set_checkpointed_layers(int64_t count) = 0;
-  /// Whether dropout is active; on at first.
+  /// Whether dropout and what set_regularisation() asks for are active; on at first.
   virtual void set_training(bool on) = 0;
+  virtual void set_regularisation(const Regularisation& regularisation) = 0;
 };
 
 }  // namespace assay::engine

@@ -10,6 +10,7 @@
 
 #include "engine/model/adapters.h"
 #include "engine/model/decoder_forecast.h"
+#include "engine/model/embedding_noise.h"
 #include "engine/model/feature_dropout.h"
 
 namespace assay::engine {
@@ -154,6 +155,9 @@ void Decoder::take(const ParameterSource& parameters, const ParameterSpec& spec,
 at::Tensor Decoder::embed(const PackedBatch& batch) const {
   const at::Tensor ids_T = hooks_.enter(0, batch.ids_T);
   at::Tensor x_TH = engine::embedding(ids_T, embedding_.weight_OI, config_.embedding_multiplier);
+  if (training_) {
+    x_TH = add_noise(x_TH, batch, regularisation_.neftune_alpha, config_.embedding_multiplier);
+  }
   if (config_.pad_token_id >= 0 && x_TH.requires_grad()) {
     // nn.Embedding(padding_idx=...) gives that row no gradient, also where the id stands among real tokens.
     const at::Tensor is_padding_T1 = ids_T.eq(config_.pad_token_id).unsqueeze(-1);
@@ -252,9 +256,9 @@ at::Tensor Decoder::forward(const PackedBatch& batch, const at::Tensor& input_TH
   const double routers = router_loss_weight(batch);
   const auto balance = routers > 0 ? std::make_shared<RouterBalance>(gradient * routers) : nullptr;
   const at::Tensor hidden_TH = final_hidden(batch, input_TH, balance);
-  const at::Tensor loss =
-      linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S, batch.supervised_targets_S,
-                               config_.logits_divisor, head().frozen, gradient);
+  const at::Tensor loss = linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S,
+                                                   batch.supervised_targets_S, config_.logits_divisor, head().frozen,
+                                                   gradient, training_ ? regularisation_.label_smoothing : 0);
   return hooks_.leave(last_unit(), balance ? loss + balance->loss() * routers : loss);
 }
 

@@ -45,6 +45,7 @@ class Decoder : public CausalLM {
   ActivationCost activation_cost(int64_t tokens, int64_t longest) const override;
   void set_checkpointed_layers(int64_t count) override;
   void set_training(bool on) override;
+  void set_regularisation(const Regularisation& regularisation) override { regularisation_ = regularisation; }
 
   /// Of the embeddings, "model.layers.0" and so on, and "lm_head" with the last norm, those that are here.
   /// Adapters that are put on belong to their layers.
@@ -100,6 +101,7 @@ class Decoder : public CausalLM {
   SplitProducts split_;
   int64_t checkpointed_layers_ = 0;
   bool training_ = true;
+  Regularisation regularisation_;
 };
 
 }  // namespace assay::engine

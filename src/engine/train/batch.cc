@@ -115,6 +115,7 @@ PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOption
       .prompt_places = tensor_of(packed.prompt_places, device),
       .draw_keys_T =
           options.row_keys.empty() ? at::Tensor() : tensor_of(token_keys(packed.offsets, options.row_keys), device),
+      .row_keys = {options.row_keys.begin(), options.row_keys.end()},
   };
 }
 

@@ -15,8 +15,9 @@ namespace assay::engine {
 struct PackOptions {
   int64_t vocab_size = 0;
   c10::Device device = c10::kCPU;
-  std::span<const uint64_t> row_keys = {};  ///< one for each row, by which its dropout is drawn; empty: there is none
-  int64_t prompt_length = 0;                ///< places of a prompt before each row
+  std::span<const uint64_t> row_keys =
+      {};                     ///< one for each row, by which its dropout and noise are drawn; empty: there is none
+  int64_t prompt_length = 0;  ///< places of a prompt before each row
 };
 
 /// Throws StatusError, with the place of `row` in its source, when it is empty, or when an id or a label that bears

@@ -157,6 +157,7 @@ class Rehearsal {
     mapped_ = shapes.finish();
     loading_bytes_ = mapped_.machine_bytes(extent_.groups);
     apply_adapter(*model_, plan_, place.tensor);
+    model_->set_regularisation(regularisation_of(plan_));
   }
 
   void make_optimizer_alone() {

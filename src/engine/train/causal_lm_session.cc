@@ -221,6 +221,7 @@ void read_model(const job::TunePlan& plan, const RankEnvironment& environment, c
     session.model = load_model(plan.model_dir, dtype, device, plan.seed, session.random_weights, place.tensor, part,
                                made, quantization_of(plan));
     session.adapter = apply_adapter(*session.model, plan, place.tensor);
+    session.model->set_regularisation(regularisation_of(plan));
   });
 }
 
@@ -254,6 +255,10 @@ int64_t make_updates(const job::TunePlan& plan, const ShardPolicy& policy, Causa
 
 architecture::Quantization quantization_of(const job::TunePlan& plan) {
   return {.bits = plan.quantize_bits, .group_size = plan.quantize_group_size};
+}
+
+Regularisation regularisation_of(const job::TunePlan& plan) {
+  return {.label_smoothing = plan.label_smoothing, .neftune_alpha = plan.neftune_noise_alpha};
 }
 
 int64_t bytes_to_pack(const job::TunePlan& plan, CausalLM& model) {

@@ -46,6 +46,9 @@ struct CausalLmSession {
 /// What a plan has weights rounded to when they are loaded.
 architecture::Quantization quantization_of(const job::TunePlan& plan);
 
+/// What a plan has done for the model to generalise.
+Regularisation regularisation_of(const job::TunePlan& plan);
+
 /// Packed copies take twice the memory of the frozen weights and a second or so of the first step. With larger models
 /// that is too much for what it gains, since their products are large; with a budget, memory counts more than time.
 /// Returns the bytes that those of `model` will take on one rank: 0 where they are not made.

@@ -56,6 +56,7 @@ class OneWeight : public CausalLM {
   ActivationCost activation_cost(int64_t, int64_t) const override { return {}; }
   void set_checkpointed_layers(int64_t) override {}
   void set_training(bool) override {}
+  void set_regularisation(const Regularisation&) override {}
   std::vector<ParameterUnit> units() override { return {{"w", {{"w.weight", &weight}}, {}}}; }
   void set_unit_hooks(UnitHooks*) override {}
   SplitRules split_rules() const override { return {}; }

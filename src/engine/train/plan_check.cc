@@ -86,7 +86,12 @@ Status check_plan(const job::TunePlan& plan) {
       {"max_grad_norm", plan.max_grad_norm, 0},
       {"memory_budget_bytes", static_cast<double>(plan.memory_budget_bytes), 0},
       {"max_shard_mib", static_cast<double>(plan.max_shard_mib), 1},
+      {"label_smoothing", plan.label_smoothing, 0},
+      {"neftune_noise_alpha", plan.neftune_noise_alpha, 0},
   }));
+  if (plan.label_smoothing > 1) {
+    return Status::InvalidArgument(fmt::format("label_smoothing is {}: it must be 1 or less", plan.label_smoothing));
+  }
   ASSAY_RETURN_IF_ERROR(check_paths(plan));
   return check_output(plan);
 }

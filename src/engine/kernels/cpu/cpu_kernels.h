@@ -185,7 +185,8 @@ struct TypedKernels {
   void (*sum_rows)(const void* rows, const int64_t* indices, int64_t count, float multiplier, void* out, int64_t width);
   /// Cross-entropy of one row of logits; unless `gradient` is 0 the row becomes (softmax - one_hot) * gradient /
   /// divisor.
-  float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, float gradient);
+  float (*cross_entropy_row)(void* logits, int64_t width, int64_t target, float divisor, float gradient,
+                             float smoothing);
   void (*adamw)(const AdamwArguments&, int64_t begin, int64_t end);                ///< states of the same dtype
   void (*adamw_wide_states)(const AdamwArguments&, int64_t begin, int64_t end);    ///< states in float32
   void (*adamw_wide_gradient)(const AdamwArguments&, int64_t begin, int64_t end);  ///< the gradient in float32

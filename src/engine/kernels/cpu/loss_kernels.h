@@ -40,7 +40,21 @@ float row_sum_of_exponentials(const T* row, int64_t width, float shift) {
 }
 
 template <typename T>
-float cross_entropy_row(void* logits, int64_t width, int64_t target, float divisor, float gradient) {
+float row_sum(const T* row, int64_t width) {
+  F32 total{};
+  int64_t i = 0;
+  for (; i + kLanes <= width; i += kLanes) {
+    total += load(row + i);
+  }
+  float result = sum(total);
+  for (; i < width; ++i) {
+    result += to_float(row[i]);
+  }
+  return result;
+}
+
+template <typename T>
+float cross_entropy_row(void* logits, int64_t width, int64_t target, float divisor, float gradient, float smoothing) {
   T* row = static_cast<T*>(logits);
   if (divisor != 1.0F) {
     for_vectors(width,
@@ -49,15 +63,17 @@ float cross_entropy_row(void* logits, int64_t width, int64_t target, float divis
   const float maximum = row_maximum(row, width);
   const float log_sum = maximum + __builtin_logf(row_sum_of_exponentials(row, width, maximum));
   const float at_target = to_float(row[target]);
+  const float each = smoothing / static_cast<float>(width);
+  const float of_all = smoothing == 0.0F ? 0.0F : each * row_sum(row, width);
   if (gradient != 0.0F) {
     const float factor = gradient / divisor;
     for_vectors(width, [&](int64_t i, auto lanes) {
-      store_lanes(row + i, exp(load_lanes(row + i, lanes) - log_sum) * factor, lanes);
+      store_lanes(row + i, (exp(load_lanes(row + i, lanes) - log_sum) - each) * factor, lanes);
     });
     const F32 probability = exp(broadcast(at_target - log_sum));
-    row[target] = from_float<T>((probability[0] - 1.0F) * factor);
+    row[target] = from_float<T>((probability[0] - each - (1.0F - smoothing)) * factor);
   }
-  return log_sum - at_target;
+  return log_sum - (1.0F - smoothing) * at_target - of_all;
 }
 
 }  // namespace assay::engine::ASSAY_ISA

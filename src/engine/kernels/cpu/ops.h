@@ -17,7 +17,8 @@ SwigluGradients swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gat
 at::Tensor add_scaled(const at::Tensor& a, const at::Tensor& b, double multiplier);
 at::Tensor embedding_forward(const at::Tensor& ids_T, const at::Tensor& weight_VH, double multiplier);
 at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T, int64_t rows, double multiplier);
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient);
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing);
 /// Through float32 where libtorch has no fast product: products_through_float32().
 at::Tensor product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias);
 void add_product(const at::Tensor& sum, const at::Tensor& left, const at::Tensor& right);

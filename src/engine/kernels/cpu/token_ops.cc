@@ -64,7 +64,8 @@ at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T
   return grad_VH;
 }
 
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing) {
   const int64_t rows = logits_CV.size(0);
   const int64_t width = logits_CV.size(1);
   char* data = static_cast<char*>(logits_CV.mutable_data_ptr());
@@ -74,7 +75,8 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
   parallel_rows(rows, width, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       losses[row] = loops.cross_entropy_row(data + row * width * logits_CV.element_size(), width, targets[row],
-                                            static_cast<float>(divisor), static_cast<float>(gradient));
+                                            static_cast<float>(divisor), static_cast<float>(gradient),
+                                            static_cast<float>(smoothing));
     }
   });
   double total = 0.0;

@@ -124,7 +124,9 @@ Tensors outputs_of_all(const Tensors& in, at::ScalarType dtype) {
         const at::Tensor low =
             lora_linear(add_scaled(second, layer_normed, 0.3), x[3], std::nullopt, {x[4], x[5], 1.0, 0.0});
         const at::Tensor positions = at::arange(0, x[0].size(0), 2, at::kLong);
-        return {normed, linear_cross_entropy_sum(low, x[3], positions, positions.remainder(x[3].size(0)), 2.0)};
+        const at::Tensor targets = positions.remainder(x[3].size(0));
+        return {normed, linear_cross_entropy_sum(low, x[3], positions, targets, 2.0),
+                linear_cross_entropy_sum(low, x[3], positions, targets, 2.0, {}, 1.0, 0.2)};
       },
       in, {true, true, true, true, true, true}, dtype);
 }

@@ -138,15 +138,15 @@ TEST_F(Device, LinearLayers) {
 }
 
 TEST_F(Device, LossOfOddAndEvenVocabularies) {
-  for (const int64_t vocabulary : {1000, 1003}) {
+  for (const auto& [vocabulary, smoothing] : {std::pair<int64_t, double>{1000, 0}, {1003, 0}, {1003, 0.1}}) {
     const at::Tensor positions = at::arange(0, 90, 3, at::kLong);
     const at::Tensor targets = positions.mul(13).remainder(vocabulary);
     const Tensors inputs = {at::randn({90, 64}, at::kDouble), at::randn({vocabulary, 64}, at::kDouble) * 0.2};
     for (const Precision& precision : kPrecisions) {
       expect_same(
           [&](const Tensors& in) -> Tensors {
-            return {
-                linear_cross_entropy_sum(in[0], in[1], positions.to(in[0].device()), targets.to(in[0].device()), 8.0)};
+            return {linear_cross_entropy_sum(in[0], in[1], positions.to(in[0].device()), targets.to(in[0].device()),
+                                             8.0, {}, 1.0, smoothing)};
           },
           inputs, {true, true}, precision, "loss");
     }

@@ -46,14 +46,31 @@ ASSAY_DEVICE_CODE float log_sum_exp(const T* row, int64_t width, float divisor, 
 }
 
 template <typename T, int kLanes, typename Team>
+ASSAY_DEVICE_CODE float sum_of_row(const T* row, int64_t width, float divisor, Team& team) {
+  float total = 0.0F;
+  const auto add = [&](int64_t i, auto lanes) {
+    constexpr int kCount = decltype(lanes)::kCount;
+    const auto logits = load<kCount>(row + i);
+    for (int j = 0; j < kCount; ++j) {
+      total += divided(logits.lane[j], divisor);
+    }
+  };
+  for_packs<kLanes>(team, width, add, elements_before_pack<kLanes>(row));
+  return team.sum(total);
+}
+
+template <typename T, int kLanes, typename Team>
 ASSAY_DEVICE_CODE void cross_entropy_row(const CrossEntropy& task, int64_t index, Team& team) {
   T* row = static_cast<T*>(task.logits) + index * task.width;
   const int64_t target = task.targets[index];
   // Read by every thread before any of them writes: the reductions below stand between.
   const float at_target = divided(row[target], task.divisor);
   const float log_sum = log_sum_exp<T, kLanes>(row, task.width, task.divisor, team);
+  const float each = task.smoothing / static_cast<float>(task.width);
+  const float of_all =
+      task.smoothing == 0.0F ? 0.0F : each * sum_of_row<T, kLanes>(row, task.width, task.divisor, team);
   if (team.rank() == 0) {
-    task.losses[index] = log_sum - at_target;
+    task.losses[index] = log_sum - (1.0F - task.smoothing) * at_target - of_all;
   }
   if (task.gradient == 0.0F) {
     return;
@@ -63,8 +80,8 @@ ASSAY_DEVICE_CODE void cross_entropy_row(const CrossEntropy& task, int64_t index
     constexpr int kCount = decltype(lanes)::kCount;
     auto logits = load<kCount>(row + i);
     for (int j = 0; j < kCount; ++j) {
-      const float probability = std::exp(divided(logits.lane[j], task.divisor) - log_sum);
-      logits.lane[j] = static_cast<T>((i + j == target ? probability - 1.0F : probability) * factor);
+      const float above = std::exp(divided(logits.lane[j], task.divisor) - log_sum) - each;
+      logits.lane[j] = static_cast<T>((i + j == target ? above - (1.0F - task.smoothing) : above) * factor);
     }
     store(row + i, logits);
   };

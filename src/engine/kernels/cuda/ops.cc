@@ -110,7 +110,8 @@ at::Tensor rotate(const at::Tensor& x_TND, const RotaryTable& rotary, const at::
   return out_TND;
 }
 
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing) {
   at::Tensor losses_C = at::empty({logits_CV.size(0)}, logits_CV.options().dtype(at::kFloat));
   launch_on(logits_CV, CrossEntropy{.logits = logits_CV.mutable_data_ptr(),
                                     .targets = targets_C.const_data_ptr<int64_t>(),
@@ -118,7 +119,8 @@ at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, dou
                                     .rows = logits_CV.size(0),
                                     .width = logits_CV.size(1),
                                     .divisor = static_cast<float>(divisor),
-                                    .gradient = static_cast<float>(gradient)});
+                                    .gradient = static_cast<float>(gradient),
+                                    .smoothing = static_cast<float>(smoothing)});
   return losses_C.sum();
 }
 

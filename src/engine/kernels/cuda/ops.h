@@ -19,7 +19,8 @@ SwigluGradients swiglu_backward(const at::Tensor& grad_TI, const at::Tensor& gat
 at::Tensor add_scaled(const at::Tensor& a, const at::Tensor& b, double multiplier);
 /// libtorch's own sums of more than 3,072 tokens are not the same on every run.
 at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T, int64_t rows, double multiplier);
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient);
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing);
 /// The reference's but for bfloat16.
 at::Tensor project_down(const Dropped& x, const at::Tensor& a_rI, double scale);
 /// To 16 bits of the update, which is then rounded to the 8 of y.

@@ -141,6 +141,7 @@ struct CrossEntropy {
   int64_t width;
   float divisor;
   float gradient;
+  float smoothing;
 };
 
 /// Three 16-bit pieces of each float32 of [rows, columns], one after the other in `out`: piece `pieces[p]` of element

@@ -45,14 +45,19 @@ at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T
   return multiplier == 1.0 ? grad_VH : grad_VH.mul_(multiplier);
 }
 
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient) {
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing) {
   const at::Tensor scaled_CV = to_compute(divisor == 1.0 ? logits_CV : logits_CV / divisor);
   const at::Tensor log_probability_CV = at::log_softmax(scaled_CV, -1);
   const at::Tensor index_C1 = targets_C.unsqueeze(-1);
-  const at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
+  at::Tensor loss = log_probability_CV.gather(-1, index_C1).sum().neg_();
+  if (smoothing != 0.0) {
+    loss = loss * (1 - smoothing) - log_probability_CV.mean(-1).sum() * smoothing;
+  }
   if (gradient != 0.0) {
     at::Tensor gradient_CV = log_probability_CV.exp();
-    gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, -1.0, gradient_CV.options()));
+    gradient_CV.scatter_add_(-1, index_C1, at::full_like(index_C1, smoothing - 1.0, gradient_CV.options()));
+    gradient_CV.sub_(smoothing / static_cast<double>(logits_CV.size(-1)));
     logits_CV = gradient_CV.mul_(gradient / divisor).to(logits_CV.scalar_type());
   }
   return loss;

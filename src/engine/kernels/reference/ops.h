@@ -36,9 +36,11 @@ at::Tensor embedding_forward(const at::Tensor& ids_T, const at::Tensor& weight_V
 /// The gradient of a table of `rows` rows; sums in the same order on every run.
 at::Tensor embedding_backward(const at::Tensor& grad_TH, const at::Tensor& ids_T, int64_t rows, double multiplier);
 
-/// The sum over the rows of the cross-entropy of softmax(logits / divisor), float32 at least. Unless `gradient` is 0,
-/// the logits become (softmax - one_hot) * gradient / divisor in their own dtype.
-at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient);
+/// The sum over the rows of the cross-entropy of softmax(logits / divisor), float32 at least, with targets that are
+/// one_hot * (1 - smoothing) + smoothing / V. Unless `gradient` is 0, the logits become
+/// (softmax - target) * gradient / divisor in their own dtype.
+at::Tensor cross_entropy(at::Tensor& logits_CV, const at::Tensor& targets_C, double divisor, double gradient,
+                         double smoothing);
 
 /// left right, plus the row `bias` where defined; operands may be transposed views.
 at::Tensor product(const at::Tensor& left, const at::Tensor& right, const at::Tensor& bias);
