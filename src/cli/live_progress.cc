@@ -45,6 +45,9 @@ void LiveProgress::OnEvent(const job::Event& event) {
   } else if (const auto* evaluation = std::get_if<job::Evaluation>(&event)) {
     line_.PrintAbove(fmt::format("{}epoch {}: loss {:.4f}, accuracy {:.2f} % of {} images", prefix_, evaluation->epoch,
                                  evaluation->loss, 100 * evaluation->accuracy, evaluation->samples));
+  } else if (const auto* held_out = std::get_if<job::HeldOutLoss>(&event)) {
+    line_.PrintAbove(fmt::format("{}step {}: held-out loss {:.4f}, perplexity {}", prefix_, held_out->step,
+                                 held_out->loss, FormatNumber(held_out->perplexity)));
   } else if (const auto* resumed = std::get_if<job::Resumed>(&event)) {
     line_.PrintAbove(fmt::format("{}goes on after step {} from {}", prefix_, resumed->step, resumed->uri));
   } else if (const auto* transfer = std::get_if<job::CheckpointTransfer>(&event)) {

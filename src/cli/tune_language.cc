@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/tune_kinds.h"
 #include "cli/tune_shards.h"
+#include "data/hold_out.h"
 #include "data/model_catalogue.h"
 #include "data/prepare.h"
 #include "data/prompt_text.h"
@@ -54,6 +55,49 @@ Status CompleteAdapter(const TuneOptions& options, const data::ModelRef& model, 
   return Status::Ok();
 }
 
+data::DataSpec RowsOf(const TuneOptions& options, const std::string& data, const data::ModelRef& model,
+                      const job::TunePlan& plan) {
+  data::DataSpec spec;
+  spec.data = data;
+  spec.tokenizer_dir = model.tokenizer_dir;
+  spec.no_tokenizer = model.no_tokenizer;
+  spec.response_template = options.language.response_template;
+  spec.max_length = plan.model_max_length;
+  spec.model_vocab_size = model.vocab_size;
+  return spec;
+}
+
+/// What was asked for and would not be done is a mistake.
+Status CheckEvaluationOptions(const TuneOptions& options) {
+  const LanguageOptions& own = options.language;
+  if (own.eval_share > 0 && NamesShards(options.data)) {
+    return Status::InvalidArgument(
+        "--eval-share holds out rows of a file, not of a data set of shards: give --eval-data FILE");
+  }
+  if (own.eval_share > 0 || !own.eval_data.empty()) {
+    return Status::Ok();
+  }
+  for (const CLI::Option* setting : own.eval_settings) {
+    if (setting->count() > 0) {
+      return Status::InvalidArgument(
+          fmt::format("{0} goes with rows to evaluate on: add --eval-data FILE or --eval-share SHARE, or leave {0} out",
+                      setting->get_name()));
+    }
+  }
+  return Status::Ok();
+}
+
+/// Takes the share of the rows that is to be held out from those that are trained on.
+Status HoldOutShare(const LanguageOptions& options, job::TunePlan& plan) {
+  if (options.eval_share == 0) {
+    return Status::Ok();
+  }
+  ASSAY_ASSIGN_OR_RETURN(const data::HeldOut files, data::HoldOutRows(plan.tokens_file, options.eval_share, plan.seed));
+  plan.tokens_file = files.train_file;
+  plan.eval_tokens_file = files.held_out_file;
+  return Status::Ok();
+}
+
 /// Makes the rows ready and says what about them will not be trained on.
 Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, LiveProgress& progress,
                     job::TunePlan& plan) {
@@ -66,14 +110,8 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
     return StreamShards(options.data, model, plan);
   }
   ASSAY_RETURN_IF_ERROR(CheckNoShards(plan));
-  data::DataSpec spec;
-  spec.data = options.data;
-  spec.tokenizer_dir = model.tokenizer_dir;
-  spec.no_tokenizer = model.no_tokenizer;
-  spec.response_template = options.language.response_template;
-  spec.max_length = plan.model_max_length;
-  spec.model_vocab_size = model.vocab_size;
-  ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens, data::PrepareTokens(spec));
+  ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens,
+                         data::PrepareTokens(RowsOf(options, options.data, model, plan)));
   plan.tokens_file = tokens.tokens_file;
   plan.tokenizer = tokens.tokenizer;
   if (tokens.unsupervised_rows > 0) {
@@ -81,7 +119,43 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
         fmt::format("{} of {} rows bear no loss at {} tokens: their responses are cut away (raise --model-max-length)",
                     tokens.unsupervised_rows, tokens.rows, plan.model_max_length));
   }
-  return Status::Ok();
+  return HoldOutShare(options.language, plan);
+}
+
+/// Rows in a file of their own that are evaluated on, and what is asked of evaluations.
+Status CompleteEvaluation(const TuneOptions& options, const data::ModelRef& model, LiveProgress& progress,
+                          job::TunePlan& plan) {
+  if (!options.language.eval_data.empty()) {
+    progress.OnPhase("preparing " + options.language.eval_data);
+    ASSAY_ASSIGN_OR_RETURN(const data::PreparedTokens tokens,
+                           data::PrepareTokens(RowsOf(options, options.language.eval_data, model, plan)));
+    plan.eval_tokens_file = tokens.tokens_file;
+  }
+  if (plan.eval_tokens_file.empty()) {
+    return Status::Ok();
+  }
+  plan.keep_best_by = "eval_loss";
+  return job::CheckEvaluation(plan);
+}
+
+void AddEvaluationOptions(CLI::App& app, LanguageOptions& options) {
+  CLI::Option* data =
+      app.add_option("--eval-data", options.eval_data,
+                     "Rows that are evaluated on, a file or an id as of --data: their loss and perplexity")
+          ->type_name("FILE|ID");
+  app.add_option("--eval-share", options.eval_share,
+                 "Or this share of the rows of --data, drawn by --seed, which are not trained on then")
+      ->check(Number(0, 0.99))
+      ->excludes(data);
+  options.eval_settings = {
+      app.add_option("--eval-every", options.plan.eval_every,
+                     "Steps from one evaluation to the next; one more comes after the last step; 0: that alone")
+          ->check(WholeNumber(0))
+          ->capture_default_str(),
+      app.add_option("--early-stopping", options.plan.early_stopping,
+                     "End when so many evaluations in a row were no better than the best; 0: never")
+          ->check(WholeNumber(0))
+          ->capture_default_str()};
 }
 
 void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
@@ -126,13 +200,15 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
 Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::TunePlan& plan) {
   const LanguageOptions& own = options.language;
   ASSAY_RETURN_IF_ERROR(CheckAdapterOptions(own, *options.max_shard_mib));
+  ASSAY_RETURN_IF_ERROR(CheckEvaluationOptions(options));
   ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
   ASSAY_RETURN_IF_ERROR(job::CheckQuantization(plan));
   ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;
   ASSAY_RETURN_IF_ERROR(CompleteAdapter(options, model, plan));
-  return CompleteRows(options, model, progress, plan);
+  ASSAY_RETURN_IF_ERROR(CompleteRows(options, model, progress, plan));
+  return CompleteEvaluation(options, model, progress, plan);
 }
 
 Status CompleteSaved(const job::TunePlan& plan, const job::RunRecord& record) {
@@ -169,6 +245,7 @@ void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
          "NEFTune: uniform noise of at most this / sqrt(tokens of the row x features) on its embeddings; 0: none")
       ->check(NotNegative())
       ->capture_default_str();
+  AddEvaluationOptions(app, options.language);
   AddMethodOptions(app, options.language);
 }
 

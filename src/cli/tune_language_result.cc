@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "cli/event_list.h"
 #include "cli/tune_result_parts.h"
 
 namespace assay::cli {
@@ -36,6 +37,7 @@ void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann
   json["padded_tokens"] = tokens.padded;
   json["supervised_tokens"] = tokens.supervised;
   json["real_tokens_per_second"] = PerSecond(tokens.real, steps);
+  json["evaluations"] = EventList<job::HeldOutLoss>(record);
   if (!plan.data_uri.empty()) {
     json["data"] = StreamedDataJson(plan, record);
     json["data"]["real_tokens_per_second_without_stalls"] = PerSecondWithoutStalls(tokens.real, record);
@@ -53,6 +55,20 @@ void AddStepRows(const job::TunePlan&, const std::vector<job::Step>& steps, Text
   table.AddRow({"throughput", fmt::format("{} real tokens/s", FormatNumber(PerSecond(tokens.real, steps)))});
   table.AddRow({"tokens", fmt::format("{} real, {} supervised; a padded batch would have added {}", tokens.real,
                                       tokens.supervised, tokens.padded)});
+}
+
+std::string MoreTables(const job::TunePlan&, const job::RunRecord& record) {
+  const auto evaluations = job::EventsOf<job::HeldOutLoss>(record);
+  if (evaluations.empty()) {
+    return "";
+  }
+  TextTable table({"step", "held-out loss", "perplexity", "rows", "tokens", "time"});
+  for (const job::HeldOutLoss& evaluation : evaluations) {
+    table.AddRow({std::to_string(evaluation.step), fmt::format("{:.4f}", evaluation.loss),
+                  FormatNumber(evaluation.perplexity), std::to_string(evaluation.rows),
+                  std::to_string(evaluation.tokens), FormatSeconds(evaluation.seconds)});
+  }
+  return '\n' + table.Render();
 }
 
 }  // namespace assay::cli

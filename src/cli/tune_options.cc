@@ -98,7 +98,9 @@ void AddCheckpointOptions(CLI::App& app, TuneOptions& options) {
                "Checkpoints are written here first, and to --output-dir while the training goes on")
           ->type_name("DIR"),
       AddField(app, options, "--keep", &Plan::keep, "Of the checkpoints the last so many; 0: all")->check(not_negative),
-      AddField(app, options, "--keep-best", &Plan::keep_best, "And so many with the lowest loss")->check(not_negative),
+      AddField(app, options, "--keep-best", &Plan::keep_best,
+               "And so many with the lowest loss: of the evaluation where there is one, else of the step")
+          ->check(not_negative),
   };
 }
 

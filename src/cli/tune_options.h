@@ -20,6 +20,9 @@ struct LanguageOptions {
   std::string response_template = std::string(data::kDefaultResponseTemplate);
   std::string target_modules;
   std::string adapter_dir;
+  std::string eval_data;
+  double eval_share = 0;                            ///< of the rows of the data; 0: none
+  std::vector<const CLI::Option*> eval_settings;    ///< that mean something only with rows to evaluate on
   std::vector<const CLI::Option*> lora_settings;    ///< that an adapter folder brings itself
   std::vector<const CLI::Option*> prompt_settings;  ///< likewise
   const CLI::Option* adapter = nullptr;

@@ -36,9 +36,7 @@ void AddStepRows(const job::TunePlan& plan, const std::vector<job::Step>& steps,
 void AddStepRows(const job::VitPlan& plan, const std::vector<job::Step>& steps, TextTable& table);
 
 /// A table of its own behind the first one, or empty.
-inline std::string MoreTables(const job::TunePlan&, const job::RunRecord&) {
-  return "";
-}
+std::string MoreTables(const job::TunePlan& plan, const job::RunRecord& record);
 std::string MoreTables(const job::VitPlan& plan, const job::RunRecord& record);
 
 }  // namespace assay::cli

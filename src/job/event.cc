@@ -28,6 +28,9 @@ constexpr const char* NameOf(const Loaded*) {
 constexpr const char* NameOf(const Step*) {
   return "step";
 }
+constexpr const char* NameOf(const HeldOutLoss*) {
+  return "held_out_loss";
+}
 constexpr const char* NameOf(const Checkpointed*) {
   return "checkpointed";
 }
@@ -118,6 +121,16 @@ void VisitFields(E& event, const Visitor& visit) {
   visit("forward_peak_bytes", event.forward_peak_bytes);
   visit("backward_peak_bytes", event.backward_peak_bytes);
   visit("optimizer_peak_bytes", event.optimizer_peak_bytes);
+}
+
+template <typename E, typename Visitor, EnableFor<E, HeldOutLoss> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("step", event.step);
+  visit("loss", event.loss);
+  visit("perplexity", event.perplexity);
+  visit("rows", event.rows);
+  visit("tokens", event.tokens);
+  visit("seconds", event.seconds);
 }
 
 template <typename E, typename Visitor, EnableFor<E, Checkpointed> = 0>

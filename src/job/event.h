@@ -1,11 +1,11 @@
 // What a worker tells its controller: one JSON object a line on standard output, in the order it happened.
 //
 // A worker writes `started`, of a language model on the CPU `memory_need`, `loaded`, a `step` and each rank's
-// `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. Checkpoints
-// on the way have a `checkpointed` each, and a run that goes on from one a `resumed`. A checkpoint benchmark has a
-// `checkpoint_transfer` of each rank for each save or load, a connector test a `connector_step` at the end of each
-// step. A worker that ends without `ended` was killed or vanished. Standard error carries human text only. What a run
-// over ranks adds stands in parallel_event.h.
+// `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. On the way evaluations of held-out
+// rows have a `held_out_loss` each and checkpoints a `checkpointed`; a run that goes on from one has a `resumed`. A
+// checkpoint benchmark has a `checkpoint_transfer` of each rank for each save or load, a connector test a
+// `connector_step` at the end of each step. A worker that ends without `ended` was killed or vanished. Standard error
+// carries human text only. What a run over ranks adds stands in parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -76,6 +76,16 @@ struct Step {
   int64_t optimizer_peak_bytes = 0;
 };
 
+/// The loss of a language model on rows that are held out, between two steps.
+struct HeldOutLoss {
+  int64_t step = 0;       ///< after so many optimiser steps
+  double loss = 0;        ///< mean cross-entropy of a supervised token
+  double perplexity = 0;  ///< its exponential
+  int64_t rows = 0;
+  int64_t tokens = 0;  ///< of these, supervised
+  double seconds = 0;
+};
+
 /// A checkpoint to go on from stands whole.
 struct Checkpointed {
   int64_t step = 0;  ///< that it is of
@@ -110,7 +120,7 @@ enum class EndKind {
 struct Ended {
   EndKind kind = EndKind::kDone;
   std::string reason;        ///< one line; empty when done
-  std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop
+  std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop | early_stopping
   double train_runtime = 0;  ///< seconds inside the training loop, warm-up of auto-stop included
   int64_t warmup_steps = 0;  ///< the first of the steps, which do not count; of auto-stop and the fair protocol
   double warmup_seconds = 0;
@@ -118,9 +128,9 @@ struct Ended {
   int64_t peak_reserved_bytes = 0;  ///< of a GPU: taken of it at most, what was kept for reuse included; 0: not known
 };
 
-using Event =
-    std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation, MemoryLedger,
-                 CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer, CheckpointModel, ConnectorStep>;
+using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation,
+                           HeldOutLoss, MemoryLedger, CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer,
+                           CheckpointModel, ConnectorStep>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -32,6 +32,7 @@ TEST(EventTest, EachKindSurvivesTheLine) {
   EXPECT_EQ(step.real_tokens, 1234);
   EXPECT_EQ(step.forward_only, 2);
   EXPECT_EQ(step.optimizer_peak_bytes, 1LL << 40);
+  EXPECT_EQ(RoundTrip(HeldOutLoss{.step = 4, .perplexity = HUGE_VAL, .tokens = 9}).perplexity, HUGE_VAL);
   EXPECT_EQ(RoundTrip(Ended{.peak_reserved_bytes = 1LL << 40}).peak_reserved_bytes, 1LL << 40);
 }
 

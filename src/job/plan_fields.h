@@ -53,6 +53,7 @@ void VisitTrainingFields(Plan& plan, const Visitor& visit) {
   visit("local_dir", plan.local_dir);
   visit("keep", plan.keep);
   visit("keep_best", plan.keep_best);
+  visit("keep_best_by", plan.keep_best_by);
   visit("max_shard_mib", plan.max_shard_mib);
 }
 

@@ -45,10 +45,11 @@ struct TrainingPlan : ParallelPlan {
   int64_t save_every = 0;           ///< steps from one checkpoint (output_dir/step-N) to the next; 0: none
   bool resume = false;              ///< from the last checkpoint in output_dir, where there is one
   std::string checkpoint_writer = "sync";  ///< sync | async: the training goes on while a copy of the state is written
-  std::string local_dir;         ///< where checkpoints are written first, and output_dir after; empty: nowhere
-  int64_t keep = 0;              ///< of the checkpoints the last so many; 0: all
-  int64_t keep_best = 0;         ///< and those with the lowest loss
-  int64_t max_shard_mib = 4768;  ///< of the files with a model's weights that `save` writes; transformers' 5 GB
+  std::string local_dir;              ///< where checkpoints are written first, and output_dir after; empty: nowhere
+  int64_t keep = 0;                   ///< of the checkpoints the last so many; 0: all
+  int64_t keep_best = 0;              ///< and those with the lowest `keep_best_by`
+  std::string keep_best_by = "loss";  ///< loss (of the step) | eval_loss (of the held-out rows)
+  int64_t max_shard_mib = 4768;       ///< of the files with a model's weights that `save` writes; transformers' 5 GB
 };
 
 inline constexpr int64_t kAutoCheckpointing = -1;

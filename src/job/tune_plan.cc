@@ -39,6 +39,9 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("tokens_file", plan.tokens_file);
   visit("tokenizer", plan.tokenizer);
   visit("response_template", plan.response_template);
+  visit("eval_tokens_file", plan.eval_tokens_file);
+  visit("eval_every", plan.eval_every);
+  visit("early_stopping", plan.early_stopping);
   visit("method", plan.method);
   visit("quantize_bits", plan.quantize_bits);
   visit("quantize_group_size", plan.quantize_group_size);
@@ -118,6 +121,24 @@ Status CheckTrainsQuantised(const TunePlan& plan) {
   if (IsOverRanks(plan)) {
     return Status::Unsupported("a quantised model is trained on one rank only, not on " +
                                std::to_string(plan.number_ranks) + ": choose number_ranks 1");
+  }
+  return Status::Ok();
+}
+
+Status CheckEvaluation(const TunePlan& plan) {
+  if (plan.eval_tokens_file.empty() && (plan.eval_every > 0 || plan.early_stopping > 0)) {
+    return Status::InvalidArgument(
+        "eval_every and early_stopping need rows that are held out: name some, or leave out "
+        "what asks for them");
+  }
+  if (plan.early_stopping > 0 && plan.eval_every == 0) {
+    return Status::InvalidArgument("early_stopping needs evaluations on the way: set eval_every");
+  }
+  const bool each_has_one = plan.eval_every > 0 && plan.save_every % plan.eval_every == 0;
+  if (plan.keep_best > 0 && plan.keep_best_by == "eval_loss" && !each_has_one) {
+    return Status::InvalidArgument(
+        "the best checkpoints by the evaluation loss need an evaluation at each: save_every " +
+        std::to_string(plan.save_every) + " is no multiple of eval_every " + std::to_string(plan.eval_every));
   }
   return Status::Ok();
 }

@@ -54,6 +54,11 @@ struct TunePlan : TrainingPlan {
   int64_t quantize_bits = 0;
   int64_t quantize_group_size = 128;  ///< inputs that share a scale; -1: all
 
+  std::string eval_tokens_file;  ///< a data::TokenFile of rows that are held out; empty: none are
+  int64_t eval_every = 0;        ///< steps from one evaluation to the next, with one more after the last; 0: that alone
+  /// The run ends when so many evaluations in a row were no better than the best; 0: never.
+  int64_t early_stopping = 0;
+
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations
   /// auto (adapted to the gradients in float16, off in other dtypes) | off | a number that it stays at. A step whose
@@ -75,6 +80,9 @@ std::string DescribeWeights(bool from_file, int64_t stored_bits, const TunePlan&
 Status CheckQuantization(const TunePlan& plan);
 /// Refuses, in one line, how a quantised model cannot be trained.
 Status CheckTrainsQuantised(const TunePlan& plan);
+
+/// Refuses, in one line, what asks for evaluations that there are not.
+Status CheckEvaluation(const TunePlan& plan);
 
 /// Refuses, in one line, ranks, a plugin or knobs that a language model cannot be trained with, with what the plan does
 /// to its weights.

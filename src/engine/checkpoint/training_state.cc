@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "engine/checkpoint/param_groups.h"
@@ -74,6 +75,10 @@ std::vector<Leaf> leaves_of(const TrainingState& state, const std::vector<std::s
   put(progress, "counted_steps", Value(state.position.counted));
   put(progress, "skipped_steps", Value(state.position.skipped));
   put(progress, "learning_rate", Value(state.learning_rate));
+  if (std::isfinite(state.position.evaluations.best_loss)) {
+    put(progress, "best_evaluation_loss", Value(state.position.evaluations.best_loss));
+    put(progress, "evaluations_since_best", Value(state.position.evaluations.since_best));
+  }
   Items run;
   for (const auto& [name, value] : state.run) {
     put(run, name.c_str(), Value::Text(value));
@@ -96,6 +101,10 @@ TrainingState training_state_of(const std::vector<Leaf>& leaves, const std::stri
                     .counted = reader.get<int64_t>("progress.counted_steps"),
                     .skipped = reader.get<int64_t>("progress.skipped_steps")};
   state.learning_rate = reader.get<double>("progress.learning_rate");
+  if (reader.has("progress.best_evaluation_loss")) {
+    state.position.evaluations = {.best_loss = reader.get<double>("progress.best_evaluation_loss"),
+                                  .since_best = reader.get<int64_t>("progress.evaluations_since_best")};
+  }
   if (reader.has("loss_scaler.scale")) {
     state.loss_scale = {.scale = reader.get<double>("loss_scaler.scale"),
                         .steps_since_overflow = reader.get<int64_t>("loss_scaler.steps_since_overflow"),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,12 +15,19 @@
 
 namespace assay::engine {
 
+/// What the evaluations of a training have come to.
+struct EvaluationCourse {
+  double best_loss = std::numeric_limits<double>::infinity();
+  int64_t since_best = 0;  ///< evaluations that were no better, one after the other
+};
+
 /// How far a training is. Rows, dropout and learning rate of a step follow from its number and the run's settings
 /// alone: with them this is the state of all random numbers, of the data and of the schedule.
 struct TrainingPosition {
   int64_t step = 0;     ///< of all steps, warm-up included
   int64_t counted = 0;  ///< of these, which the schedule counts
   int64_t skipped = 0;  ///< of all, that changed nothing
+  EvaluationCourse evaluations = {};
 };
 
 struct TrainingState {

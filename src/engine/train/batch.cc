@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -117,6 +118,15 @@ PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOption
           options.row_keys.empty() ? at::Tensor() : tensor_of(token_keys(packed.offsets, options.row_keys), device),
       .row_keys = {options.row_keys.begin(), options.row_keys.end()},
   };
+}
+
+PackedBatch pack_nothing(PackOptions options) {
+  constexpr std::array<int32_t, 1> kId = {0};
+  constexpr std::array<int32_t, 1> kLabel = {data::kMaskedLabel};
+  constexpr std::array<uint64_t, 1> kKey = {0};
+  const std::array<data::TokenRowView, 1> rows = {{{kId, kLabel, 0}}};
+  options.row_keys = kKey;
+  return pack_rows(rows, options);
 }
 
 PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,

@@ -29,6 +29,9 @@ void check_row(const data::TokenRowView& row, int64_t vocab_size);
 /// Throws StatusError as check_row() does.
 PackedBatch pack_rows(std::span<const data::TokenRowView> rows, const PackOptions& options);
 
+/// One token that bears no loss: what a rank without a row computes on, so that it makes the others' collectives.
+PackedBatch pack_nothing(PackOptions options);
+
 /// The rows of `file` at `indices`, cut to `max_length` tokens and packed.
 PackedBatch pack_rows(const data::TokenFile& file, std::span<const int64_t> indices, int64_t max_length,
                       const PackOptions& options);

@@ -54,6 +54,11 @@ void check_positions(int64_t longest, const ModelConfig& config) {
   }
 }
 
+void check_rows(const data::TokenFile& rows, const job::TunePlan& plan, const ModelConfig& config) {
+  check_vocabulary(rows, config.vocab_size);
+  check_positions(longest_row(rows, plan), config);
+}
+
 /// Mapped weights are memory of the run that the allocator does not see: the budget for the rest shrinks by them.
 void make_room_for_mapped_weights(int64_t budget_bytes, c10::Device device) {
   if (budget_bytes == 0 || !device.is_cpu()) {
@@ -183,8 +188,13 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent ex
     session.batches = open_batches(plan, session.groups.get());
     const ModelConfig config = value_or_throw(architecture::ReadModelConfig(plan.model_dir));
     check_quantized(plan, config);
-    check_vocabulary(session.batches->rows(), config.vocab_size);
-    check_positions(longest_row(session.batches->rows(), plan), config);
+    check_rows(session.batches->rows(), plan, config);
+    if (!plan.eval_tokens_file.empty()) {
+      session.held_out.emplace(open_rows(plan.eval_tokens_file), batch_options(plan, session.groups.get()));
+      check_rows(session.held_out->rows(), plan, config);
+      value_or_throw(
+          data::CountUnsupervisedRows(session.held_out->rows(), plan.model_max_length, plan.eval_tokens_file));
+    }
     session.planned_steps =
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {

@@ -16,6 +16,7 @@
 #include "engine/shard/tensor_parallel.h"
 #include "engine/train/checkpointing.h"
 #include "engine/train/event_writer.h"
+#include "engine/train/held_out_rows.h"
 #include "engine/train/pipeline.h"
 #include "engine/train/strategy.h"
 #include "engine/train/token_batches.h"
@@ -39,6 +40,7 @@ struct CausalLmSession {
   std::unique_ptr<ShardEngine> engine;  ///< with world
   std::unique_ptr<Pipeline> pipeline;
   std::unique_ptr<TokenBatches> batches;
+  std::optional<HeldOutRows> held_out;  ///< unset: the plan has none
   int64_t planned_steps = 0;
   CheckpointingChoice checkpointing;
 };

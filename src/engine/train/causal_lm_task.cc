@@ -38,6 +38,20 @@ TaskStep CausalLmTask::train(int64_t step, Updater& updater, PhaseMeter& meter, 
   return {.losses = std::move(losses), .divisor = static_cast<double>(window.supervised_tokens)};
 }
 
+std::optional<double> CausalLmTask::step_over(int64_t step, int64_t counted, bool last, PhaseMeter& meter) {
+  const bool is_time = last || (parts_.eval_every > 0 && counted % parts_.eval_every == 0);
+  if (parts_.held_out == nullptr || !is_time) {
+    return std::nullopt;
+  }
+  job::HeldOutLoss event = parts_.held_out->evaluate(
+      {.model = model_, .pipeline = pipeline_, .world = parts_.world, .device = device_, .counts = counts_}, meter);
+  event.step = step;
+  if (parts_.world == nullptr || parts_.world->rank() == 0) {
+    parts_.events.write(event);
+  }
+  return event.loss;
+}
+
 /// Returns the losses where this stage ends the model.
 std::vector<at::Tensor> CausalLmTask::run(const TokenWindow& window, Updater& updater, bool always_backward,
                                           PhaseMeter& meter, StepUse& use) {

@@ -45,10 +45,18 @@ std::string weights_of(const CausalLmSession& session, const job::TunePlan& plan
 
 class CausalLmTraining : public Training {
  public:
-  CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device)
+  CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device, EventWriter& events)
       : plan_(plan),
         session_(std::move(session)),
-        task_(*session_.model, *session_.pipeline, *session_.batches, device, counts(session_)),
+        task_({.model = *session_.model,
+               .pipeline = *session_.pipeline,
+               .batches = *session_.batches,
+               .held_out = session_.held_out ? &*session_.held_out : nullptr,
+               .eval_every = plan.eval_every,
+               .world = session_.world.get(),
+               .device = device,
+               .counts = counts(session_),
+               .events = events}),
         updater_(updater_of(plan, session_)),
         schedule_(schedule_of(plan, session_.planned_steps)) {}
 
@@ -59,7 +67,8 @@ class CausalLmTraining : public Training {
     return {.last_step = session_.planned_steps,
             .last_step_is_max_steps = plan_.max_steps >= 0,
             .stop_after_seconds = plan_.stop_after_seconds,
-            .auto_stop_method = plan_.auto_stop_method};
+            .auto_stop_method = plan_.auto_stop_method,
+            .early_stopping = plan_.early_stopping};
   }
   LoopOptions loop_options() const override {
     return {.max_grad_norm = plan_.max_grad_norm, .cure = "bfloat16 or float32"};
@@ -140,7 +149,8 @@ class CausalLmTraining : public Training {
 
 std::unique_ptr<Training> load_training(const job::TunePlan& plan, const RankEnvironment& environment,
                                         c10::Device device, EventWriter& events) {
-  return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device, events), device);
+  return std::make_unique<CausalLmTraining>(plan, load_causal_lm_session(plan, environment, device, events), device,
+                                            events);
 }
 
 }  // namespace assay::engine

@@ -67,10 +67,7 @@ class Loop {
     for (int64_t counted = options_.begin.counted + 1; result_.stopped_by.empty(); ++counted) {
       const StepEnd end = run_step(counted, /*counts=*/true);
       result_.stopped_by = end.stopped_by;
-      parts_.task.step_over(step_, counted, parts_.meter);
-      if (parts_.between_steps) {
-        parts_.between_steps({step_, counted, skipped_}, end.step, !end.stopped_by.empty());
-      }
+      finish_step(counted, end.step);
       result_.train_runtime = MonotonicSeconds() - start_;
     }
     parts_.meter.set_step(0);
@@ -86,6 +83,21 @@ class Loop {
     job::Step step;
     std::string stopped_by;  ///< one of kStopCauses
   };
+
+  /// Evaluates where it is time, which may end the run, and tells who works between steps.
+  void finish_step(int64_t counted, const job::Step& step) {
+    const std::optional<double> loss = parts_.task.step_over(step_, counted, !result_.stopped_by.empty(), parts_.meter);
+    if (loss) {
+      const std::string_view stop = parts_.stop.after_evaluation(*loss);
+      result_.stopped_by = result_.stopped_by.empty() ? stop : result_.stopped_by;
+    }
+    if (parts_.between_steps) {
+      parts_.between_steps({.position = {step_, counted, skipped_, parts_.stop.evaluations()},
+                            .step = step,
+                            .evaluation_loss = loss,
+                            .last = !result_.stopped_by.empty()});
+    }
+  }
 
   /// Steps until every rank's times are stable.
   void warm_up() {

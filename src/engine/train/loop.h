@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,14 @@ class StepObserver {
   virtual void step_ended(const job::Step& step, const StepUse& use) = 0;
 };
 
+/// A step that counts, when it and the evaluation that may follow it are over.
+struct StepOver {
+  TrainingPosition position;
+  const job::Step& step;
+  std::optional<double> evaluation_loss;  ///< of the evaluation, where there was one
+  bool last;                              ///< no other will follow
+};
+
 /// What a loop works on; everything outlives it.
 struct LoopParts {
   Task& task;
@@ -53,8 +62,8 @@ struct LoopParts {
   c10::Device device;
   /// Called before each update of the parameters. Empty: nobody.
   std::function<void()> before_update = {};
-  /// Called after each step that counts; `last`: no other will follow. Empty: nobody.
-  std::function<void(const TrainingPosition& position, const job::Step& step, bool last)> between_steps = {};
+  /// Called after each step that counts. Empty: nobody.
+  std::function<void(const StepOver& over)> between_steps = {};
 };
 
 struct LoopResult {

@@ -106,7 +106,16 @@ class LoopTest : public ::testing::Test {
 
     TokenBatches batches(*file, setting.batches);
     Pipeline pipeline({});
-    CausalLmTask task(model_, pipeline, batches, c10::kCPU, /*counts=*/true);
+    EventWriter events(-1);  // of evaluations, which there are none of
+    CausalLmTask task({.model = model_,
+                       .pipeline = pipeline,
+                       .batches = batches,
+                       .held_out = nullptr,
+                       .eval_every = 0,
+                       .world = nullptr,
+                       .device = c10::kCPU,
+                       .counts = true,
+                       .events = events});
     const std::vector<at::Tensor> trainable = {model_.weight};
     const auto optimizer = make_optimizer("sgd", model_.parameters(), {});
     const auto updater = make_local_updater(*optimizer, trainable, scaler);

@@ -55,6 +55,7 @@ Status check_output(const job::TrainingPlan& plan) {
   ASSAY_RETURN_IF_ERROR(check_bounds({{"save_every", static_cast<double>(plan.save_every), 0},
                                       {"keep", static_cast<double>(plan.keep), 0},
                                       {"keep_best", static_cast<double>(plan.keep_best), 0}}));
+  ASSAY_RETURN_IF_ERROR(check_choice("keep_best_by", plan.keep_best_by, {"loss", "eval_loss"}));
   ASSAY_RETURN_IF_ERROR(check_choice("checkpoint_writer", plan.checkpoint_writer, {"sync", "async"}));
   if (plan.save == "none" && !has_checkpoints) {
     return Status::Ok();
@@ -88,11 +89,14 @@ Status check_plan(const job::TunePlan& plan) {
       {"max_shard_mib", static_cast<double>(plan.max_shard_mib), 1},
       {"label_smoothing", plan.label_smoothing, 0},
       {"neftune_noise_alpha", plan.neftune_noise_alpha, 0},
+      {"eval_every", static_cast<double>(plan.eval_every), 0},
+      {"early_stopping", static_cast<double>(plan.early_stopping), 0},
   }));
   if (plan.label_smoothing > 1) {
     return Status::InvalidArgument(fmt::format("label_smoothing is {}: it must be 1 or less", plan.label_smoothing));
   }
   ASSAY_RETURN_IF_ERROR(check_paths(plan));
+  ASSAY_RETURN_IF_ERROR(job::CheckEvaluation(plan));
   return check_output(plan);
 }
 

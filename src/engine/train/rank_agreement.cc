@@ -23,9 +23,10 @@ using nlohmann::json;
 /// Of a plan: what may be another on each machine, but for a budget by which ranks decide what they do together.
 constexpr char kBudget[] = "/memory_budget_bytes";
 constexpr std::array kOwnOfMachine = {
-    "/model_dir",          "/tokens_file", "/data_uri",   "/data_cache", "/tokenizer",
-    "/train_file",         "/eval_file",   "/output_dir", "/trace_dir",  "/lora/adapter_dir",
-    "/prompt/adapter_dir", "/local_dir",   "/threads",    kBudget,       "/timeout_seconds"};
+    "/model_dir",      "/tokens_file",      "/eval_tokens_file",   "/data_uri",   "/data_cache",
+    "/tokenizer",      "/train_file",       "/eval_file",          "/output_dir", "/trace_dir",
+    "/local_dir",      "/lora/adapter_dir", "/prompt/adapter_dir", "/threads",    kBudget,
+    "/timeout_seconds"};
 
 bool budget_decides(const job::TunePlan& plan) {
   return plan.knobs.placement == "auto";
@@ -49,6 +50,7 @@ json contents_of(const job::TunePlan& plan) {
   const std::string& adapter = plan.method == "prompt" ? plan.prompt.adapter_dir : plan.lora.adapter_dir;
   return {{"model", fingerprint_of_model(plan.model_dir)},
           {"rows", fingerprint_of_rows(plan)},
+          {"rows to evaluate on", fingerprint_if_named(plan.eval_tokens_file)},
           {"adapter", adapter.empty() ? "" : fingerprint_of_adapter(adapter)}};
 }
 

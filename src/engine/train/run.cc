@@ -203,7 +203,7 @@ class Run {
 
   LoopResult train(Training& training, const TrainingPosition& begin) {
     const StrategyGroups* groups = training.groups();
-    StopRule stop(training.stop_options());
+    StopRule stop(training.stop_options(), begin.evaluations);
     RankReporter reporter(events_, groups);
     if (groups != nullptr) {
       meter_.set_waited([groups] { return communication_of(*groups).exposed_seconds; });
@@ -258,13 +258,9 @@ class Run {
     return checkpoints_ ? [this] { checkpoints_->await_copy(); } : std::function<void()>();
   }
 
-  std::function<void(const TrainingPosition&, const job::Step&, bool)> between_steps() {
-    if (!checkpoints_) {
-      return {};
-    }
-    return [this](const TrainingPosition& position, const job::Step& step, bool last) {
-      checkpoints_->step_over(position, step, last);
-    };
+  std::function<void(const StepOver&)> between_steps() {
+    return checkpoints_ ? [this](const StepOver& over) { checkpoints_->step_over(over); }
+                        : std::function<void(const StepOver&)>();
   }
 
   void save(Training& training) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -51,12 +53,22 @@ void pass_over(const std::vector<Damaged>& damaged, std::optional<int64_t> last_
   }
 }
 
+/// Numbers that are finite, as a manifest has them.
+std::map<std::string, double> metrics_of(const StepOver& over) {
+  std::map<std::string, double> metrics = {{"loss", over.step.loss}};
+  if (over.evaluation_loss) {
+    const double loss = *over.evaluation_loss;
+    metrics["eval_loss"] = std::isfinite(loss) ? loss : std::numeric_limits<double>::max();
+  }
+  return metrics;
+}
+
 checkpoint::RetentionOptions retention_of(const job::TrainingPlan& plan) {
   checkpoint::RetentionOptions keep;
   keep.keep_best = static_cast<int>(plan.keep_best);
   // A run goes on from the last, whatever its loss.
   keep.keep_last = static_cast<int>(std::max(plan.keep, plan.keep_best > 0 ? int64_t{1} : int64_t{0}));
-  keep.metric = "loss";
+  keep.metric = plan.keep_best_by;
   return keep;
 }
 
@@ -148,7 +160,9 @@ TrainingPosition RunCheckpoints::begin() {
                                       .second = local_ ? &output_ : nullptr,
                                       .keep = retention_of(parts_.plan)});
   if (copies() && parts_.plan.save_every > 0) {
-    saver_->prepare(state_at(position, {}), parts_.training.held());
+    const job::Step none;
+    saver_->prepare(state_at({.position = position, .step = none, .evaluation_loss = {}, .last = false}),
+                    parts_.training.held());
   }
   // Of one step in both folders the local one comes first.
   const bool is_copied = standing.size() > 1 && standing[1].step == standing[0].step;
@@ -226,7 +240,7 @@ TrainingPosition RunCheckpoints::resume(const checkpoint::Place& place) {
   return state.position;
 }
 
-void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step& step, bool last) {
+void RunCheckpoints::step_over(const StepOver& over) {
   await_copy();  // of a step that updated nothing
   if (saver_->is_under_way()) {
     if (const std::optional<SavedTraining> saved = saver_->advance()) {
@@ -234,20 +248,20 @@ void RunCheckpoints::step_over(const TrainingPosition& position, const job::Step
     }
   }
   const int64_t every = parts_.plan.save_every;
-  if (every > 0 && (last || position.counted % every == 0)) {
-    save(position, step);
+  if (every > 0 && (over.last || over.position.counted % every == 0)) {
+    save(over);
   }
-  if (last) {
+  if (over.last) {
     finish();
   }
 }
 
-TrainingState RunCheckpoints::state_at(const TrainingPosition& position, const job::Step& step) const {
-  TrainingState state{.position = position,
-                      .learning_rate = step.learning_rate,
+TrainingState RunCheckpoints::state_at(const StepOver& over) const {
+  TrainingState state{.position = over.position,
+                      .learning_rate = over.step.learning_rate,
                       .optimizer_name = parts_.plan.optimizer,
                       .optimizer = parts_.training.optimizer_options(),
-                      .metrics = {{"loss", step.loss}},
+                      .metrics = metrics_of(over),
                       .run = parts_.settings};
   if (LossScaler* scaler = parts_.training.loss_scaler()) {
     state.loss_scale = scaler->state();
@@ -256,9 +270,9 @@ TrainingState RunCheckpoints::state_at(const TrainingPosition& position, const j
 }
 
 /// The training goes on when this returns.
-void RunCheckpoints::save(const TrainingPosition& position, const job::Step& step) {
+void RunCheckpoints::save(const StepOver& over) {
   finish();
-  const TrainingState state = state_at(position, step);
+  const TrainingState state = state_at(over);
   const auto lock = parts_.termination.defer();
   PhaseUse use;
   parts_.meter.measure("checkpoint", use, [&] {

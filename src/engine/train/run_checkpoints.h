@@ -52,7 +52,7 @@ class RunCheckpoints {
   /// Called before each update of what is trained: a copy of that may still be under way.
   void await_copy();
   /// Saves where it is time, and brings on what is being saved. After the last step all is saved.
-  void step_over(const TrainingPosition& position, const job::Step& step, bool last);
+  void step_over(const StepOver& over);
 
   /// Waits until what is being saved is, where it is to be in the end. Throws StatusError and CommError.
   void finish();
@@ -82,8 +82,8 @@ class RunCheckpoints {
   TrainingPosition resume(const checkpoint::Place& place);
   /// Whether the training goes on while its state is written.
   bool copies() const { return parts_.plan.checkpoint_writer == kWriterThatCopies; }
-  TrainingState state_at(const TrainingPosition& position, const job::Step& step) const;
-  void save(const TrainingPosition& position, const job::Step& step);
+  TrainingState state_at(const StepOver& over) const;
+  void save(const StepOver& over);
   void report(const SavedTraining& saved);
 
   RunCheckpointParts parts_;

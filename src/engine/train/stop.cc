@@ -43,6 +43,16 @@ std::string_view StopRule::after_last_step(int64_t step) const {
   return options_.last_step_is_max_steps ? "max_steps" : "epochs";
 }
 
+std::string_view StopRule::after_evaluation(double loss) {
+  if (loss < evaluations_.best_loss) {
+    evaluations_ = {.best_loss = loss, .since_best = 0};
+    return {};
+  }
+  ++evaluations_.since_best;
+  return options_.early_stopping > 0 && evaluations_.since_best >= options_.early_stopping ? "early_stopping"
+                                                                                           : std::string_view();
+}
+
 std::string_view StopRule::after_step(int64_t step, double step_seconds, double elapsed_seconds) {
   if (!options_.auto_stop_method.empty()) {
     if (const auto warmup = auto_stop_.add(step_seconds)) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/checkpoint/training_state.h"
 
 namespace assay::engine {
 
@@ -39,30 +40,37 @@ struct StopOptions {
   bool last_step_is_max_steps = false;
   double stop_after_seconds = -1;     ///< 0 or less: never
   std::string auto_stop_method = {};  ///< AutoStop::kName or empty
+  int64_t early_stopping = 0;         ///< evaluations in a row without a better loss; 0: as many as there are
 };
 
 /// Ok, or one line that says what is wrong with the options.
 Status check_stop_options(const StopOptions& options);
 
 /// What may end a run, as job::Ended's stopped_by names it; first: nothing yet.
-inline constexpr std::array<std::string_view, 5> kStopCauses = {"", "max_steps", "epochs", "stop_after_seconds",
-                                                                "auto_stop"};
+inline constexpr std::array<std::string_view, 6> kStopCauses = {
+    "", "max_steps", "epochs", "stop_after_seconds", "auto_stop", "early_stopping"};
 
 /// Asks all stop rules after each step.
 class StopRule {
  public:
-  explicit StopRule(const StopOptions& options) : options_(options) {}
+  /// `evaluations`: those of the run that this one goes on with.
+  explicit StopRule(const StopOptions& options, const EvaluationCourse& evaluations = {})
+      : options_(options), evaluations_(evaluations) {}
 
   /// Why the run ends after step `step`: one of kStopCauses. `elapsed_seconds` counts from the
   /// start of the training loop.
   std::string_view after_step(int64_t step, double step_seconds, double elapsed_seconds);
   /// What ends a run that has made `step` steps whatever they took: nothing before the last one.
   std::string_view after_last_step(int64_t step) const;
+  /// Likewise after an evaluation with `loss`; patience as in transformers' EarlyStoppingCallback.
+  std::string_view after_evaluation(double loss);
+  const EvaluationCourse& evaluations() const { return evaluations_; }
   /// Not zero only when the auto-stop rule ended the run.
   Warmup warmup() const { return warmup_; }
 
  private:
   StopOptions options_;
+  EvaluationCourse evaluations_;
   AutoStop auto_stop_;
   Warmup warmup_;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -90,6 +91,20 @@ TEST(StopRule, ReportsTheWarmupOfAutoStop) {
   EXPECT_EQ(rule.after_step(13, 30, 390), "auto_stop");
   EXPECT_EQ(rule.warmup().steps, 3);
   EXPECT_EQ(rule.warmup().seconds, 90);
+}
+
+TEST(StopRule, EndsWhenEvaluationsAreNoBetterThanTheBest) {
+  StopRule rule({.last_step = 100, .early_stopping = 2});
+  EXPECT_EQ(rule.after_evaluation(3.0), "");
+  EXPECT_EQ(rule.after_evaluation(3.0), "") << "equal is no better";
+  EXPECT_EQ(rule.after_evaluation(2.9), "");
+  EXPECT_EQ(rule.after_evaluation(std::nan("")), "");
+  StopRule resumed({.last_step = 100, .early_stopping = 2}, rule.evaluations());
+  EXPECT_EQ(resumed.after_evaluation(2.95), "early_stopping");
+  StopRule never({.last_step = 100});
+  for (int evaluation = 0; evaluation < 9; ++evaluation) {
+    EXPECT_EQ(never.after_evaluation(1.0), "");
+  }
 }
 
 TEST(StopOptions, AreChecked) {

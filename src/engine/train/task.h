@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/train/phase_meter.h"
@@ -43,8 +44,11 @@ class Task {
   /// What reads the samples of train(); null, on all ranks alike: they are there.
   virtual ReadAhead* read_ahead() { return nullptr; }
 
-  /// Called after each step: `counted` of those that count were made.
-  virtual void step_over(int64_t /*step*/, int64_t /*counted*/, PhaseMeter& /*meter*/) {}
+  /// Called after each step: `counted` of those that count were made; `last`: no other will follow. The loss of an
+  /// evaluation by which a run may end, the same on all ranks, where there was one.
+  virtual std::optional<double> step_over(int64_t /*step*/, int64_t /*counted*/, bool /*last*/, PhaseMeter& /*meter*/) {
+    return std::nullopt;
+  }
 };
 
 }  // namespace assay::engine

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
 #include <numeric>
@@ -23,16 +22,6 @@ OrderOptions order_of(const data::TokenFile& rows, const TokenBatchOptions& opti
           .accumulation_steps = options.accumulation_steps * options.ranks,
           .shuffle = options.shuffle,
           .seed = options.seed};
-}
-
-/// What a rank without a row computes on, so that it makes the others' collectives.
-PackedBatch pack_nothing(PackOptions options) {
-  constexpr std::array<int32_t, 1> kId = {0};
-  constexpr std::array<int32_t, 1> kLabel = {data::kMaskedLabel};
-  constexpr std::array<uint64_t, 1> kKey = {0};
-  const std::array<data::TokenRowView, 1> rows = {{{kId, kLabel, 0}}};
-  options.row_keys = kKey;
-  return pack_rows(rows, options);
 }
 
 data::TokenRowView view_of(const data::TokenRow& row, int64_t max_length) {

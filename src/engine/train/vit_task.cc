@@ -40,16 +40,17 @@ TaskStep VitTask::train(int64_t step, Updater& updater, PhaseMeter& meter, StepU
   return {.losses = std::move(losses), .divisor = static_cast<double>(micro_batches * updater.data_ranks())};
 }
 
-void VitTask::step_over(int64_t step, int64_t counted, PhaseMeter& meter) {
+std::optional<double> VitTask::step_over(int64_t step, int64_t counted, bool /*last*/, PhaseMeter& meter) {
   const int64_t per_epoch = session_.batches->steps_per_epoch();
   if (!session_.evaluation) {
-    return;
+    return std::nullopt;
   }
   const bool last = counted == session_.planned_steps;
   const bool epoch_ends = per_epoch > 0 && counted % per_epoch == 0;
   if (last || (epoch_ends && plan_.evaluate_every_epoch)) {
     evaluate(per_epoch > 0 ? (counted + per_epoch - 1) / per_epoch : 0, step, meter);
   }
+  return std::nullopt;
 }
 
 /// Data ranks take images in turn. All run as many batches, since each may need the others' shards of the weights;

@@ -19,7 +19,7 @@ class VitTask : public Task {
 
   TaskStep train(int64_t step, Updater& updater, PhaseMeter& meter, StepUse& use, job::Step& event) override;
   ReadAhead* read_ahead() override { return session_.batches->read_ahead(); }
-  void step_over(int64_t step, int64_t counted, PhaseMeter& meter) override;
+  std::optional<double> step_over(int64_t step, int64_t counted, bool last, PhaseMeter& meter) override;
 
  private:
   ImageBatch batch_of(int64_t step, int64_t micro, PhaseMeter& meter, StepUse& use);
