@@ -7,12 +7,14 @@
 #include <csignal>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "base/status.h"
 #include "base/subprocess.h"
 #include "base/terminal.h"
+#include "cli/run_config.h"
 #include "cli/verb.h"
 #include "version.h"
 
@@ -93,8 +95,14 @@ int Main(int argc, char** argv) {
     fmt::print(stderr, "assay: {}\n", OneLine(known.message()));
     return ExitCode(known);
   }
+  Result<std::vector<std::string>> arguments = ExpandConfig(app, {argv + 1, argv + argc});
+  if (!arguments.ok()) {
+    fmt::print(stderr, "assay {}: {}\n", argv[1], OneLine(arguments.status().message()));
+    return ExitCode(arguments.status());
+  }
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(*arguments);  // as CLI11 takes them
+    app.parse(std::move(*arguments));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {
       return app.exit(error);

@@ -4,11 +4,16 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "cli/options.h"
+#include "cli/run_config.h"
+#include "cli/run_log.h"
 #include "cli/tune_kinds.h"
 #include "cli/tune_result.h"
 #include "data/vision_models.h"
@@ -34,18 +39,36 @@ Status RefuseGroup(const CLI::App& app, const char* group, const std::string& mo
   return Status::InvalidArgument(fmt::format("{}: leave {} out", model, fmt::join(given, " and ")));
 }
 
+/// Beside what the run writes, where that is a folder.
+Status WriteConfig(const job::TrainingPlan& plan, const std::string& config) {
+  const bool is_folder = !plan.output_dir.empty() && plan.output_dir.find("://") == std::string::npos;
+  return is_folder ? WriteFileAtomically(plan.output_dir + "/run.yaml", config) : Status::Ok();
+}
+
+/// `config`: the file that asks for the same.
 template <typename Plan>
-Status Train(const TuneOptions& options, Plan plan) {
+Status Train(const TuneOptions& options, const std::string& config, Plan plan) {
   TakeShared(options, plan);
   job::RunRecord record;
+  std::optional<RunLog> log;
   {
     LiveProgress progress(plan.stop_after_seconds);
     ASSAY_RETURN_IF_ERROR(CompletePlan(options, progress, plan));
     if (!options.write_plan.empty()) {
       return WritePlan(plan, options.write_plan);
     }
+    ASSAY_RETURN_IF_ERROR(WriteConfig(plan, config));
+    if (!options.log_dir.empty()) {
+      ASSAY_ASSIGN_OR_RETURN(RunLog opened, RunLog::Open(options.log_dir));
+      log.emplace(std::move(opened));
+    }
     launch::LaunchOptions launch;
-    launch.on_event = [&progress](const job::Event& event) { progress.OnEvent(event); };
+    launch.on_event = [&](const job::Event& event) {
+      progress.OnEvent(event);
+      if (log) {
+        log->OnEvent(event);
+      }
+    };
     ASSAY_ASSIGN_OR_RETURN(const auto launcher, launch::OpenLauncher(options.launcher));
     ASSAY_ASSIGN_OR_RETURN(record, launcher->Run(plan, launch));
   }
@@ -55,17 +78,23 @@ Status Train(const TuneOptions& options, Plan plan) {
   } else {
     fmt::print("{}", TuneResultTable(plan, record));
   }
-  return launch::EndStatus(record);
+  ASSAY_RETURN_IF_ERROR(launch::EndStatus(record));
+  return log ? log->status() : Status::Ok();
 }
 
 Status Run(const CLI::App& app, const TuneOptions& options) {
+  const std::string config = ConfigText(app);
+  if (options.config.print) {
+    fmt::print("{}", config);
+    return Status::Ok();
+  }
   if (data::IsVisionModel(options.model)) {
     ASSAY_RETURN_IF_ERROR(
         RefuseGroup(app, kLanguageGroup, options.model + " is a vision transformer, not a language model"));
-    return Train(options, options.vision.plan);
+    return Train(options, config, options.vision.plan);
   }
   ASSAY_RETURN_IF_ERROR(RefuseGroup(app, kVisionGroup, options.model + " is no vision transformer"));
-  return Train(options, options.language.plan);
+  return Train(options, config, options.language.plan);
 }
 
 }  // namespace

@@ -125,6 +125,10 @@ void AddPlaceOptions(CLI::App& app, TuneOptions& options) {
                                    "Of the files that a model's weights are saved in")
                               ->check(WholeNumber(1, kMostMib));
   app.add_flag("--trace", options.trace, "Write what every rank did when to trace.json, for Chrome's trace viewer");
+  app.add_option("--log-dir", options.log_dir,
+                 "Each step and evaluation as it comes: lines of JSON in log.jsonl, and curves for TensorBoard")
+      ->type_name("DIR");
+  AddConfigOptions(app, options.config);
   AddWritePlanOption(app, options.write_plan);
   AddLauncherOptions(app, options.launcher);
   AddOutputOption(app, options.output, {"table", "json"});

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "cli/parallel_options.h"
+#include "cli/run_config.h"
 #include "cli/verb.h"
 #include "data/prepare.h"
 #include "job/plan.h"
@@ -41,7 +42,9 @@ struct TuneOptions {
   std::string data;
   std::string memory_budget;
   std::string write_plan;
+  ConfigOptions config;
   std::string output;
+  std::string log_dir;
   bool trace = false;
   const CLI::Option* output_dir = nullptr;
   const CLI::Option* max_shard_mib = nullptr;
