@@ -181,6 +181,8 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
       app.add_flag("--use-rslora", lora.use_rslora, "rsLoRA: the update is scaled by alpha / sqrt(rank)"),
       app.add_option("--target-modules", options.target_modules,
                      "Modules that get an update, comma separated, as peft names them [q_proj,v_proj]")
+      app.add_flag("--use-dora", lora.use_dora,
+                   "DoRA: the lengths of the weight's rows are trained apart from their directions"),
           ->check([](const std::string& text) { return text.empty() ? "names no module" : ""; })
           ->type_name("A,B")};
   job::PromptOptions& prompt = options.plan.prompt;

@@ -20,6 +20,7 @@ void VisitLoraFields(Lora& lora, const Visitor& visit) {
   visit("alpha", lora.alpha);
   visit("dropout", lora.dropout);
   visit("use_rslora", lora.use_rslora);
+  visit("use_dora", lora.use_dora);
   visit("target_modules", lora.target_modules);
   visit("adapter_dir", lora.adapter_dir);
 }

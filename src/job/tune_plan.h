@@ -20,6 +20,9 @@ struct LoraOptions {
   /// The update is scaled by alpha / sqrt(rank) in place of alpha / rank (Kalajdzievski 2023, "A Rank Stabilization
   /// Scaling Factor for Fine-Tuning with LoRA").
   bool use_rslora = false;
+  /// The lengths of the weight's rows are trained apart from their directions (Liu et al. 2024, "DoRA:
+  /// Weight-Decomposed Low-Rank Adaptation").
+  bool use_dora = false;
   /// Matched against module paths as peft does: the whole path, or its last components.
   std::vector<std::string> target_modules = {"q_proj", "v_proj"};
   /// A peft adapter folder to start from; empty: A is drawn (Kaiming uniform), B is zero.

@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
   app.add_option("--rank", options.lora_options.rank);
   app.add_option("--alpha", options.lora_options.alpha);
   app.add_option("--dropout", options.lora_options.dropout);
+  app.add_flag("--dora", options.lora_options.use_dora);
   app.add_flag("--rslora", options.lora_options.use_rslora);
   app.add_option("--target-modules", options.lora_options.target_modules)->delimiter(',');
   CLI11_PARSE(app, argc, argv);

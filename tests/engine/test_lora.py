@@ -45,12 +45,17 @@ def wrap(model, targets, dropout=0.0, **options):
         for name, parameter in wrapped.named_parameters():
             if "lora_B" in name:
                 parameter.normal_(0.0, 0.3)
+            if "lora_magnitude_vector" in name:
+                parameter.mul_(torch.rand_like(parameter) + 0.5)
     return wrapped.eval()
 
 
 def without_adapter_name(result):
     """peft's parameters carry the adapter's name, its files do not."""
-    result.gradients = {name.replace(".default.", "."): grad for name, grad in result.gradients.items()}
+    names = {
+        name: name.replace("_vector.default.weight", "_vector").replace(".default.", ".") for name in result.gradients
+    }
+    result.gradients = {names[name]: grad for name, grad in result.gradients.items()}
     return result
 
 
@@ -183,8 +188,47 @@ def test_peft_scales_what_we_write_alike(tmp_path):
     assert_close(got, without_adapter_name(reference(wrapped.eval(), ROWS)), FLOAT32_TOLERANCE)
 
 
-def test_bfloat16_base_keeps_the_adapter_in_float32(tmp_path):
-    model, adapter, _ = saved(tmp_path, "smollm2", ["q_proj", "v_proj", "down_proj"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_dora(name, tmp_path):
+    targets = TARGETS["attention"] if name == "mixtral" else "all-linear"
+    model, adapter, wrapped = saved(tmp_path, name, targets, use_dora=True, use_rslora=name == "llama")
+    got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter)
+    assert any("lora_magnitude_vector" in gradient for gradient in got.gradients)
+    assert_close(got, without_adapter_name(reference(wrapped, ROWS)), FLOAT32_TOLERANCE)
+    checkpointed, _ = ours(model, ROWS, tmp_path, "--adapter", adapter, "--checkpointed-layers", "99")
+    assert all(torch.equal(checkpointed.gradients[key], tensor) for key, tensor in got.gradients.items())
+
+
+def test_dora_with_dropout(tmp_path):
+    model, adapter, wrapped = saved(tmp_path, "llama", "all-linear", dropout=0.5, use_dora=True)
+    drop_adapters(wrapped, Masks(4, len(ROWS), max(len(row["input_ids"]) for row in ROWS)))
+    want = without_adapter_name(reference(wrapped.train(), ROWS))
+    training, _ = ours(model, ROWS, tmp_path, "--adapter", adapter, "--training", "--generator-seed", 4)
+    assert_close(training, want, FLOAT32_TOLERANCE)
+
+
+def test_dora_starts_as_the_model_and_peft_reads_it(tmp_path):
+    make_model("llama").save_pretrained(tmp_path / "model")
+    arguments = ("--lora", "--rank", 5, "--alpha", 12, "--target-modules", "q_proj,down_proj", "--dora")
+    got, _ = ours(tmp_path / "model", ROWS, tmp_path, *arguments, "--save-adapter", tmp_path / "adapter")
+    plain, _ = ours(tmp_path / "model", ROWS, tmp_path)
+    assert abs(got.loss - plain.loss) <= FLOAT32_TOLERANCE * plain.loss
+    wrapped = PeftModel.from_pretrained(load_model(tmp_path / "model"), tmp_path / "adapter", is_trainable=True)
+    assert wrapped.peft_config["default"].use_dora
+    assert_close(got, without_adapter_name(reference(wrapped.eval(), ROWS)), FLOAT32_TOLERANCE)
+
+
+def test_dora_survives_a_round_trip(tmp_path):
+    model, adapter, _ = saved(tmp_path, "llama", TARGETS["pattern"], use_dora=True)
+    probe(model, "--adapter", adapter, "--save-adapter", tmp_path / "again")
+    before = load_file(adapter / "adapter_model.safetensors")
+    after = load_file(tmp_path / "again" / "adapter_model.safetensors")
+    assert before.keys() == after.keys() and all(torch.equal(before[name], after[name]) for name in before)
+
+
+@pytest.mark.parametrize("use_dora", [False, True])
+def test_bfloat16_base_keeps_the_adapter_in_float32(use_dora, tmp_path):
+    model, adapter, _ = saved(tmp_path, "smollm2", ["q_proj", "v_proj", "down_proj"], use_dora=use_dora)
     got, _ = ours(model, ROWS, tmp_path, "--adapter", adapter, "--dtype", "bfloat16")
     wrapped = PeftModel.from_pretrained(load_model(model, torch.bfloat16), adapter, is_trainable=True).eval()
     want = without_adapter_name(reference(wrapped, ROWS))
@@ -283,7 +327,8 @@ def edited(adapter, **changes):
     "changes, message",
     [
         ({"peft_type": "PROMPT_TUNING"}, "peft_type 'PROMPT_TUNING' is not supported"),
-        ({"use_dora": True}, "use_dora is true, which is not supported"),
+        ({"use_dora": True}, "lora_magnitude_vector' is missing"),
+        ({"use_qalora": True}, "use_qalora is true, which is not supported"),
         ({"bias": "all"}, "bias is 'all', which is not supported"),
         ({"init_lora_weights": "pissa"}, 'init_lora_weights is "pissa", which may stand on other weights'),
         ({"init_lora_weights": "olora"}, 'init_lora_weights is "olora", which may stand on other weights'),

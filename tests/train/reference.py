@@ -52,7 +52,7 @@ class Log(TrainerCallback):
             self.steps.append(logs)
 
 
-def save_adapter(model_dir, folder, rank=3, alpha=12, targets=None):
+def save_adapter(model_dir, folder, rank=3, alpha=12, targets=None, **options):
     """A peft adapter folder whose B is not zero, for both sides to start from."""
     torch.manual_seed(11)
     model = AutoModelForCausalLM.from_pretrained(model_dir, dtype=torch.float32)
@@ -62,6 +62,7 @@ def save_adapter(model_dir, folder, rank=3, alpha=12, targets=None):
         target_modules=targets or lora_targets(model.config.model_type),
         task_type="CAUSAL_LM",
         init_lora_weights=False,
+        **options,
     )
     get_peft_model(model, config).save_pretrained(folder)
     return str(folder)

@@ -90,6 +90,13 @@ def test_lora(models, tmp_path, family, case):
     assert_same_curve(run, steps, 1e-4, 1e-3)
 
 
+@pytest.mark.parametrize("family", ["llama", "granite", "gpt_bigcode", "bloom"])
+def test_dora(models, tmp_path, family):
+    adapter = reference.save_adapter(models[family], tmp_path / "adapter", use_dora=True)
+    run, steps, _ = both(models, tmp_path, family, CASES["accumulated"], tiny.make_rows(11), adapter)
+    assert_same_curve(run, steps, 1e-4, 1e-3)
+
+
 @pytest.mark.parametrize("method", ["full", "lora", "checkpointed"])
 @pytest.mark.parametrize("family", tiny.ROUTER_LOSS)
 def test_router_loss(models, tmp_path, family, method):

@@ -19,7 +19,6 @@ using architecture::ConfigReader;
 /// Options that change what is computed and that we do not have. An option is off when it is absent, null, false, or an
 /// empty list or object.
 constexpr std::string_view kUnsupported[] = {
-    "use_dora",
     "use_qalora",
     "use_bdlora",
     "lora_bias",
@@ -64,7 +63,8 @@ void refuse_unsupported(ConfigReader& keys, const nlohmann::json& document) {
   for (const std::string_view key : kUnsupported) {
     const auto it = document.find(key);
     if (it != document.end() && !is_off(*it)) {
-      keys.Fail(fmt::format("{} is {}, which is not supported: only plain LoRA adapters are", key, DumpJson(*it)));
+      keys.Fail(
+          fmt::format("{} is {}, which is not supported: only plain LoRA and DoRA adapters are", key, DumpJson(*it)));
     }
   }
   if (const std::string bias = keys.TextOr("bias", "none"); bias != "none") {
@@ -123,6 +123,7 @@ LoraConfig parse_adapter_config(std::string_view text, const std::string& source
     keys.Fail(fmt::format("lora_dropout must be below 1, not {}", config.dropout));
   }
   config.use_rslora = keys.BooleanOr("use_rslora", false);
+  config.use_dora = keys.BooleanOr("use_dora", false);
   read_target_parameters(keys, document, config);
   read_targets(keys, document, config);
   throw_if_error(keys.status());
@@ -137,6 +138,7 @@ std::string adapter_config_text(const LoraConfig& config, const std::string& bas
       {"lora_alpha", config.alpha},
       {"lora_dropout", config.dropout},
       {"use_rslora", config.use_rslora},
+      {"use_dora", config.use_dora},
       {"bias", "none"},
       {"fan_in_fan_out", false},
       {"inference_mode", true},

@@ -25,7 +25,8 @@ namespace {
 /// An adapter that is to be put on, with its sizes in the whole model.
 struct Target {
   Adapter adapter;
-  int64_t rank;  ///< of an adapter of experts, of all of them together
+  at::Tensor weight_OI = {};  ///< of a linear layer
+  int64_t rank;               ///< of an adapter of experts, of all of them together
   int64_t out;
   int64_t in;
   at::TensorOptions options;
@@ -46,7 +47,9 @@ void add_linears(CausalLM& model, const LoraConfig& config, const TensorPlace& p
     Linear& linear = *linears[index];
     const std::vector<int64_t> whole =
         whole_shape(model.split_rules(), linear.path + ".weight", linear.weight_OI.sizes().vec(), place.ranks);
-    targets.push_back({.adapter = {linear.path, &linear.lora.emplace()},
+    linear.lora.emplace();
+    targets.push_back({.adapter = {linear.path, &*linear.lora, config.use_dora ? &linear.dora.emplace() : nullptr},
+                       .weight_OI = linear.weight_OI,
                        .rank = config.rank,
                        .out = whole[0],
                        .in = whole[1],
@@ -104,8 +107,24 @@ void add_stacks(CausalLM& model, const LoraConfig& config, const TensorPlace& pl
   }
 }
 
+/// What DoRA cannot be put on.
+void check_dora(CausalLM& model, const LoraConfig& config, const TensorPlace& place) {
+  if (!config.target_parameters.empty()) {
+    throw_invalid_argument("DoRA is not for adapters of experts, in peft neither: leave use_dora or these targets out");
+  }
+  if (place.ranks > 1) {
+    throw_invalid_argument("DoRA's lengths are of whole rows, which tensor ranks do not have: set tp_size to 1");
+  }
+  if (std::ranges::any_of(model.linears(), [](const Linear* linear) { return linear->frozen != nullptr; })) {
+    throw_invalid_argument("DoRA is not supported on quantised weights: leave use_dora or the bits out");
+  }
+}
+
 std::vector<Target> targets_of(CausalLM& model, const LoraConfig& config, const TensorPlace& place, Matching matching) {
   std::vector<Target> targets;
+  if (config.use_dora) {
+    check_dora(model, config, place);
+  }
   if (!config.target_modules.empty() || !config.target_pattern.empty()) {
     add_linears(model, config, place, matching, targets);
   }
@@ -148,6 +167,7 @@ LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options)
   config.alpha = options.alpha;
   config.dropout = options.dropout;
   config.use_rslora = options.use_rslora;
+  config.use_dora = options.use_dora;
   const std::vector<std::string>& targets = options.target_modules;
   if (targets.empty()) {
     throw_invalid_argument(fmt::format("LoRA needs at least one target module; available modules: {}",
@@ -163,9 +183,16 @@ LoraConfig config_from_options(CausalLM& model, const job::LoraOptions& options)
   return config;
 }
 
+/// Undefined `magnitude_O`: rows keep the lengths that they have.
+void put_on_dora(const Target& target, const at::Tensor& magnitude_O) {
+  const at::Tensor squares_O = row_squares(target.weight_OI);
+  const at::Tensor lengths_O = magnitude_O.defined() ? magnitude_O.to(target.options) : squares_O.sqrt();
+  *target.adapter.dora = {.magnitude_O = lengths_O.requires_grad_(), .row_squares_O = squares_O};
+}
+
 /// The rank's part of an adapter of the whole layer.
 void put_on(const Target& target, const LoraConfig& config, SplitRules rules, const TensorPlace& place,
-            const at::Tensor& a_rI, const at::Tensor& b_Or) {
+            const at::Tensor& a_rI, const at::Tensor& b_Or, const at::Tensor& magnitude_O = {}) {
   const auto part = [&](const std::string& name, const at::Tensor& whole) {
     return cut_for_rank(rules, name, whole, place).to(target.options).requires_grad_();
   };
@@ -173,6 +200,9 @@ void put_on(const Target& target, const LoraConfig& config, SplitRules rules, co
                                         .b_Or = part(target.adapter.b_name(), b_Or),
                                         .scale = config.scale(),
                                         .dropout = config.dropout};
+  if (target.adapter.dora != nullptr) {
+    put_on_dora(target, magnitude_O);
+  }
 }
 
 /// Kaiming uniform with a = sqrt(5) (He et al. 2015) has the bound sqrt(6 / ((1 + a^2) fan_in)) = 1 / sqrt(fan_in).
@@ -203,7 +233,10 @@ LoraConfig put_on_from_folder(CausalLM& model, const std::string& adapter_dir, c
   for (const Target& target : targets_of(model, config, place, matching)) {
     const at::Tensor a_rI = take_tensor(file, target.adapter.a_name(), {target.rank, target.in}, taken);
     const at::Tensor b_Or = take_tensor(file, target.adapter.b_name(), {target.out, target.rank}, taken);
-    put_on(target, config, model.split_rules(), place, a_rI, b_Or);
+    const at::Tensor magnitude_O = target.adapter.dora == nullptr
+                                       ? at::Tensor()
+                                       : take_tensor(file, target.adapter.magnitude_name(), {target.out}, taken);
+    put_on(target, config, model.split_rules(), place, a_rI, b_Or, magnitude_O);
   }
   for (const auto& [name, entry] : file.entries()) {
     if (model.is_whole() && !taken.contains(name)) {
@@ -238,6 +271,9 @@ std::vector<NamedTensor> lora_parameters(CausalLM& model) {
   for (const Adapter& adapter : adapters_of(model.linears(), model.expert_stacks())) {
     adapters.emplace_back(adapter.a_name(), adapter.tensors->a_rI);
     adapters.emplace_back(adapter.b_name(), adapter.tensors->b_Or);
+    if (adapter.dora != nullptr) {
+      adapters.emplace_back(adapter.magnitude_name(), adapter.dora->magnitude_O);
+    }
   }
   return adapters;
 }

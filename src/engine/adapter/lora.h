@@ -15,6 +15,7 @@ struct LoraConfig {
   int64_t rank = 8;
   double alpha = 8;
   double dropout = 0.0;
+  bool use_dora = false;    ///< rows' lengths are trained apart (dora.h)
   bool use_rslora = false;  ///< scale alpha / sqrt(rank) instead of alpha / rank
   /// As peft matches them: each is a whole module path or its last components.
   std::vector<std::string> target_modules;
@@ -31,10 +32,11 @@ struct LoraConfig {
 ///
 /// `options.target_modules` is matched as peft does: module names or path suffixes, `all-linear`, or, as its only
 /// entry, a regular expression. A name of experts' tensors ("experts.gate_up_proj") may be among them, which peft has
-/// as target_parameters: without dropout, and not over tensor ranks. When `options.adapter_dir` is set, rank, alpha,
-/// dropout, targets and weights are those of that folder and the other options are not looked at. Of each adapter a
-/// model with parts of its features gets those of the rank at `place`. Returns what was put on. Throws StatusError: a
-/// target that matches nothing (with the available ones), or an unusable adapter folder.
+/// as target_parameters: without dropout, and not over tensor ranks. With DoRA rows start at the lengths of the frozen
+/// weight's; not of experts nor of quantised weights, and not over tensor ranks, as it is. When `options.adapter_dir`
+/// is set, rank, alpha, dropout, targets and weights are those of that folder and the other options are not looked at.
+/// Of each adapter a model with parts of its features gets those of the rank at `place`. Returns what was put on.
+/// Throws StatusError: a target that matches nothing (with the available ones), or an unusable adapter folder.
 LoraConfig apply_lora(CausalLM& model, const job::LoraOptions& options, uint64_t seed, const TensorPlace& place = {});
 
 /// The adapters that are on, under peft's names ("base_model.model.<module path>.lora_A.weight").

@@ -15,7 +15,7 @@ std::vector<Adapter> adapters_of(const std::vector<Linear*>& linears, const std:
   std::vector<Adapter> adapters;
   for (Linear* linear : linears) {
     if (linear->lora) {
-      adapters.push_back({linear->path, &*linear->lora});
+      adapters.push_back({linear->path, &*linear->lora, linear->dora ? &*linear->dora : nullptr});
     }
   }
   for (auto it = stacks.begin(); it != stacks.end(); ++it) {

@@ -14,9 +14,11 @@ namespace assay::engine {
 struct Adapter {
   std::string path;  ///< that peft's files have for what it is on, without "base_model.model."
   LoraTensors* tensors;
+  DoraTensors* dora = nullptr;  ///< null: directions and lengths are updated together
 
   std::string a_name() const { return "base_model.model." + path + ".lora_A.weight"; }
   std::string b_name() const { return "base_model.model." + path + ".lora_B.weight"; }
+  std::string magnitude_name() const { return "base_model.model." + path + ".lora_magnitude_vector"; }
 };
 
 /// Those of whole layers: of tensors of the same module peft puts each adapter around those of the ones before it.

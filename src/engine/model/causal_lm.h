@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "architecture/model_config.h"
+#include "engine/kernels/dora.h"
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/model/activation_cost.h"
@@ -34,8 +35,9 @@ struct Linear {
   at::Tensor weight_OI{};
   std::optional<at::Tensor> bias_O{};
   std::optional<LoraTensors> lora{};
-  bool training = true;      ///< dropout of the adapter is active
-  FrozenWeightPtr frozen{};  ///< the weight in another form; null: it is used as it is
+  std::optional<DoraTensors> dora{};  ///< with lora
+  bool training = true;               ///< dropout of the adapter is active
+  FrozenWeightPtr frozen{};           ///< the weight in another form; null: it is used as it is
 
   /// Whether anything of it has a gradient.
   bool trains() const;

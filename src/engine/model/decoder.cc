@@ -292,6 +292,9 @@ std::vector<ParameterUnit> Decoder::units() {
       std::vector<ParameterRef>& parameters = units[static_cast<size_t>(unit_of_layer(i))].parameters;
       parameters.push_back({adapter.a_name(), &adapter.tensors->a_rI});
       parameters.push_back({adapter.b_name(), &adapter.tensors->b_Or});
+      if (adapter.dora != nullptr) {
+        parameters.push_back({adapter.magnitude_name(), &adapter.dora->magnitude_O});
+      }
     }
   }
   return units;

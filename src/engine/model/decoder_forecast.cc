@@ -19,6 +19,17 @@ int64_t stack_bytes(const DecoderLayer& layer) {
   return numbers * static_cast<int64_t>(layer.options().dtype().itemsize());
 }
 
+/// What DoRA keeps for each token beside LoRA: the product whose outputs get their lengths; with dropout what it left,
+/// in the weight's dtype and in that of A, and the update.
+int64_t dora_bytes(const Linear& linear) {
+  const int64_t in = linear.lora->a_rI.size(1);
+  const int64_t out = linear.lora->b_Or.size(0);
+  const auto element = static_cast<int64_t>(linear.weight_OI.element_size());
+  const bool drops = linear.training && linear.lora->dropout > 0;
+  const int64_t copy = element < static_cast<int64_t>(sizeof(float)) ? in : 0;
+  return element * out + (drops ? element * 2 * in + static_cast<int64_t>(sizeof(float)) * (copy + out) : 0);
+}
+
 /// What a layer's adapters keep for each token: their thin products, of experts once for each that it has, and scaled.
 int64_t adapter_bytes(const ModelConfig& config, const DecoderLayer& layer) {
   int64_t bytes = 0;
@@ -31,6 +42,9 @@ int64_t adapter_bytes(const ModelConfig& config, const DecoderLayer& layer) {
   for (const Linear* linear : layer.linears()) {
     if (linear->lora) {
       bytes += linear->lora->a_rI.size(0) * static_cast<int64_t>(sizeof(float));
+    }
+    if (linear->dora) {
+      bytes += dora_bytes(*linear);
     }
   }
   return bytes;

@@ -21,6 +21,9 @@ at::Tensor Linear::forward(const Recomputable& x_TI, Output output, const Dropou
                     .first_feature = place.part * features,
                     .features = features};
   }
+  if (dora) {
+    return engine::dora_linear(x_TI.value, weight_OI, bias_O, active, *dora, x_TI.again, frozen);
+  }
   return engine::lora_linear(x_TI.value, weight_OI, bias_O, active, x_TI.again, output, frozen);
 }
 

@@ -45,6 +45,9 @@ int64_t gradient_bytes(CausalLM& model) {
   for (const Adapter& adapter : adapters_of(model.linears(), model.expert_stacks())) {
     add(adapter.tensors->a_rI);
     add(adapter.tensors->b_Or);
+    if (adapter.dora != nullptr) {
+      add(adapter.dora->magnitude_O);
+    }
   }
   return bytes;
 }

@@ -28,10 +28,11 @@ std::string adapter_of(const job::TunePlan& plan) {
   if (!folder.empty()) {
     return fingerprint_of_file(folder + "/adapter_config.json");
   }
-  return plan.method == "lora" ? fmt::format("rank {}{}, alpha {}, dropout {} on {}", plan.lora.rank,
-                                             plan.lora.use_rslora ? " (stabilised)" : "", plan.lora.alpha,
-                                             plan.lora.dropout, Join(plan.lora.target_modules, " "))
-                               : fmt::format("prompt of {}", plan.prompt.length);
+  return plan.method == "lora"
+             ? fmt::format("rank {}{}{}, alpha {}, dropout {} on {}", plan.lora.rank,
+                           plan.lora.use_rslora ? " (stabilised)" : "", plan.lora.use_dora ? " with lengths" : "",
+                           plan.lora.alpha, plan.lora.dropout, Join(plan.lora.target_modules, " "))
+             : fmt::format("prompt of {}", plan.prompt.length);
 }
 
 /// What the model computes of its weights: all of config.json but where it came from and in which type it is loaded.
