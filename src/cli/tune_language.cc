@@ -106,6 +106,9 @@ Status CompleteRows(const TuneOptions& options, const data::ModelRef& model, Liv
   }
   progress.OnPhase("preparing " + options.data);
   if (NamesShards(options.data)) {
+    if (plan.packing) {
+      return Status::InvalidArgument("--packing packs rows of a file, not of a data set of shards: leave it out");
+    }
     plan.response_template = options.language.response_template;
     return StreamShards(options.data, model, plan);
   }
@@ -178,11 +181,11 @@ void AddMethodOptions(CLI::App& app, LanguageOptions& options) {
       app.add_option("--lora-dropout", lora.dropout, "Dropout on the update's input")
           ->check(Number(0, 0.99))
           ->capture_default_str(),
+      app.add_flag("--use-dora", lora.use_dora,
+                   "DoRA: the lengths of the weight's rows are trained apart from their directions"),
       app.add_flag("--use-rslora", lora.use_rslora, "rsLoRA: the update is scaled by alpha / sqrt(rank)"),
       app.add_option("--target-modules", options.target_modules,
                      "Modules that get an update, comma separated, as peft names them [q_proj,v_proj]")
-      app.add_flag("--use-dora", lora.use_dora,
-                   "DoRA: the lengths of the weight's rows are trained apart from their directions"),
           ->check([](const std::string& text) { return text.empty() ? "names no module" : ""; })
           ->type_name("A,B")};
   job::PromptOptions& prompt = options.plan.prompt;
@@ -230,6 +233,10 @@ void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
   app.add_option("--model-max-length", plan.model_max_length, "Rows are cut to so many tokens")
       ->check(WholeNumber(1, 131072))
       ->capture_default_str();
+  app.add_flag(
+      "--packing", plan.packing,
+      "--batch-size counts packs of rows that have up to --model-max-length tokens together; rows of a pack do "
+      "not see each other");
   app.add_option("--dtype", plan.dtype, "Of parameters and activations")
       ->check(CLI::IsMember({"float32", "bfloat16", "float16"}))
       ->capture_default_str();

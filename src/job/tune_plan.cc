@@ -46,6 +46,7 @@ void VisitPlanFields(Plan& plan, const Visitor& visit) {
   visit("method", plan.method);
   visit("quantize_bits", plan.quantize_bits);
   visit("quantize_group_size", plan.quantize_group_size);
+  visit("packing", plan.packing);
   visit("model_max_length", plan.model_max_length);
   visit("dtype", plan.dtype);
   visit("loss_scale", plan.loss_scale);

@@ -62,6 +62,8 @@ struct TunePlan : TrainingPlan {
   /// The run ends when so many evaluations in a row were no better than the best; 0: never.
   int64_t early_stopping = 0;
 
+  /// What batch_size counts are packs of rows of model_max_length tokens together, none of which sees another.
+  bool packing = false;
   int64_t model_max_length = 512;  ///< rows are cut to this many tokens
   std::string dtype = "bfloat16";  ///< float32 | bfloat16 | float16, of parameters and activations
   /// auto (adapted to the gradients in float16, off in other dtypes) | off | a number that it stays at. A step whose

@@ -16,7 +16,9 @@ def test_a_share_of_the_rows_is_held_out(assay, model, rows):
     held_out = round(count * 0.25)
     assert result["samples"] == count - held_out
     assert {each["rows"] for each in result["evaluations"]} == {held_out}
-    assert json.loads(assay.ok(*tune(model, rows, *more)))["evaluations"][-1]["loss"] == result["evaluations"][-1]["loss"]
+    assert (
+        json.loads(assay.ok(*tune(model, rows, *more)))["evaluations"][-1]["loss"] == result["evaluations"][-1]["loss"]
+    )
     other = json.loads(assay.ok(*tune(model, rows, *more, "--seed", 5, "--learning-rate", 0)))
     assert other["evaluations"][-1]["loss"] != result["evaluations"][-1]["loss"]
 

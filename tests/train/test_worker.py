@@ -248,6 +248,25 @@ def test_the_order_follows_the_seed(plan, tmp_path):
     assert len({tuple(losses) for losses in (in_order, *shuffled.values())}) == 3
 
 
+def test_packs_are_rows_that_do_not_see_each_other(plan, tmp_path):
+    rows = tiny.make_rows(12, shortest=10, longest=10)
+    plan |= {"tokens_file": tiny.save_rows(rows, tmp_path / "even.tok"), "model_max_length": 25, "max_steps": 5}
+    packed = train(tmp_path, **plan | {"batch_size": 2}, packing=True)
+    assert packed.column("loss") == train(tmp_path, **plan | {"batch_size": 4}).column("loss")
+    assert packed.column("samples") == [4] * 5
+    assert packed.of("loaded")[0]["rows"] == 12
+
+
+def test_packs_hold_what_fits(plan, tmp_path):
+    rows = tiny.make_rows(11, shortest=3, longest=14)
+    lengths = [len(row["input_ids"]) for row in rows]
+    plan |= {"tokens_file": tiny.save_rows(rows, tmp_path / "short.tok"), "batch_size": 1, "max_steps": -1}
+    epoch = train(tmp_path, **plan, packing=True, shuffle=True)
+    assert max(epoch.column("real_tokens")) <= LENGTH
+    assert sum(epoch.column("real_tokens")) == sum(lengths) and sum(epoch.column("samples")) == 11
+    assert len(epoch.steps) < 11
+
+
 def test_noise_on_embeddings_follows_the_seed_and_the_row(plan, tmp_path):
     plain = train(tmp_path, **plan).column("loss")
     noisy = {seed: train(tmp_path, **plan, neftune_noise_alpha=20, seed=seed).column("loss") for seed in (1, 2)}
@@ -338,6 +357,7 @@ def test_memory_budget(plan, tmp_path):
         ({"max_steps": 0}, ["max_steps"]),
         ({"max_steps": -1, "num_train_epochs": 0}, ["num_train_epochs"]),
         ({"learning_rate": -1}, ["learning_rate"]),
+        ({"packing": True, "tokens_file": "", "data_uri": "shards"}, ["packing"]),
         ({"label_smoothing": 1.5}, ["label_smoothing", "1 or less"]),
         ({"neftune_noise_alpha": -1}, ["neftune_noise_alpha"]),
         ({"warmup_ratio": 2}, ["warmup_ratio"]),

@@ -15,8 +15,8 @@ constexpr double kScale = 0.7;
 /// x, W, b, A, B, magnitude.
 Tensors inputs_of(at::ScalarType dtype) {
   at::manual_seed(3);
-  Tensors in = {at::randn({9, 33}), at::randn({21, 33}), at::randn({21}), at::randn({4, 33}) * 0.3,
-                at::randn({21, 4}), at::rand({21}) + 0.5};
+  Tensors in = {at::randn({9, 33}),       at::randn({21, 33}), at::randn({21}),
+                at::randn({4, 33}) * 0.3, at::randn({21, 4}),  at::rand({21}) + 0.5};
   for (size_t i = 0; i < 3; ++i) {
     in[i] = in[i].to(dtype);
   }
@@ -76,8 +76,8 @@ TEST(DoraLinear, DropsWhatTheChangeReads) {
 TEST(DoraLinear, WithTheLengthsOfTheWeightAndNoUpdateItIsTheWeight) {
   const Tensors in = inputs_of(at::kFloat);
   const at::Tensor squares = row_squares(in[1]);
-  const at::Tensor y = dora_linear(in[0], in[1], in[2], {.a_rI = in[3], .b_Or = at::zeros_like(in[4])},
-                                   {squares.sqrt(), squares});
+  const at::Tensor y =
+      dora_linear(in[0], in[1], in[2], {.a_rI = in[3], .b_Or = at::zeros_like(in[4])}, {squares.sqrt(), squares});
   EXPECT_LT(relative_error(y, engine::linear(in[0], in[1], in[2])), 1e-6);
 }
 

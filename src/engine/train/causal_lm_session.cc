@@ -79,6 +79,7 @@ TokenBatchOptions batch_options(const job::TunePlan& plan, const StrategyGroups*
           .accumulation_steps = plan.gradient_accumulation_steps * pieces,
           .max_length = plan.model_max_length,
           .prompt_length = prompt_length(plan),
+          .packs = plan.packing,
           .shuffle = plan.shuffle,
           .seed = plan.seed,
           .rank = groups == nullptr ? 0 : groups->data_rank(),

@@ -91,6 +91,11 @@ int64_t longest_row(const data::TokenFile& rows, const job::TunePlan& plan) {
 int64_t most_tokens(const data::TokenFile& rows, const job::TunePlan& plan) {
   const auto rows_of_micro_batch = static_cast<size_t>(plan.batch_size / job::MicroBatches(plan));
   std::vector<int64_t> lengths = lengths_of(rows, plan);
+  if (plan.packing) {
+    const int64_t of_pack = std::max(plan.model_max_length, std::ranges::max(lengths));
+    return std::min(static_cast<int64_t>(rows_of_micro_batch) * of_pack,
+                    std::accumulate(lengths.begin(), lengths.end(), int64_t{0}));
+  }
   if (plan.shuffle || plan.number_ranks > 1) {
     std::ranges::sort(lengths, std::greater<>());
     lengths.resize(std::min(lengths.size(), rows_of_micro_batch));

@@ -97,6 +97,9 @@ Status check_plan(const job::TunePlan& plan) {
   }
   ASSAY_RETURN_IF_ERROR(check_paths(plan));
   ASSAY_RETURN_IF_ERROR(job::CheckEvaluation(plan));
+  if (plan.packing && plan.tokens_file.empty()) {
+    return Status::InvalidArgument("rows of a data set of shards come one by one: leave packing out");
+  }
   return check_output(plan);
 }
 

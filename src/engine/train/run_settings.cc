@@ -60,6 +60,9 @@ Settings settings_of(const job::TunePlan& plan) {
   settings["the method"] = plan.method;
   settings["rows a step"] =
       fmt::format("{}", plan.batch_size * plan.gradient_accumulation_steps * job::DataRanks(plan));
+  if (plan.packing) {
+    settings["packing"] = "on";
+  }
   settings["model_max_length"] = fmt::format("{}", plan.model_max_length);
   settings["the rows"] = fingerprint_of_rows(plan);
   if (!plan.data_uri.empty()) {

@@ -12,12 +12,24 @@
 #include "engine/model/status_error.h"
 #include "engine/train/batch.h"
 #include "engine/train/row_deal.h"
+#include "engine/train/row_packs.h"
 
 namespace assay::engine {
 namespace {
 
-OrderOptions order_of(const data::TokenFile& rows, const TokenBatchOptions& options) {
-  return {.rows = rows.rows(),
+std::vector<std::vector<int64_t>> packs_of(const data::TokenFile& rows, const TokenBatchOptions& options) {
+  if (!options.packs) {
+    return {};
+  }
+  std::vector<int64_t> lengths;
+  for (int64_t row = 0; row < rows.rows(); ++row) {
+    lengths.push_back(options.prompt_length + std::ssize(rows.row(row, options.max_length).ids));
+  }
+  return pack_by_length(lengths, options.max_length);
+}
+
+OrderOptions order_of(int64_t packs, const TokenBatchOptions& options) {
+  return {.rows = packs,
           .batch_size = options.batch_size,
           .accumulation_steps = options.accumulation_steps * options.ranks,
           .shuffle = options.shuffle,
@@ -37,13 +49,36 @@ uint64_t draw_key(uint64_t seed, int64_t step, int64_t place) {
 }  // namespace
 
 TokenBatches::TokenBatches(data::TokenFile rows, const TokenBatchOptions& options, std::unique_ptr<StreamedRows> stream)
-    : rows_(std::move(rows)), options_(options), order_(order_of(rows_, options)), stream_(std::move(stream)) {
-  if (row_count() < options.ranks) {
+    : rows_(std::move(rows)),
+      options_(options),
+      packs_(packs_of(rows_, options)),
+      order_(order_of(packs_of_file(), options)),
+      stream_(std::move(stream)) {
+  const int64_t shared = stream_ ? row_count() : packs_of_file();
+  if (shared < options.ranks) {
     throw StatusError(Status::InvalidArgument(
-        fmt::format("the data set has {} rows, fewer than the {} data ranks that share them: take fewer ranks, or more "
-                    "rows",
-                    row_count(), options.ranks)));
+        fmt::format("the data set has {} {}rows, fewer than the {} data ranks that share them: take fewer ranks, or "
+                    "more rows",
+                    shared, options.packs ? "packs of " : "", options.ranks)));
   }
+}
+
+int64_t TokenBatches::packs_of_file() const {
+  return packs_.empty() ? rows_.rows() : std::ssize(packs_);
+}
+
+std::vector<int64_t> TokenBatches::pack(int64_t index) const {
+  return packs_.empty() ? std::vector<int64_t>{index} : packs_[static_cast<size_t>(index)];
+}
+
+std::vector<int64_t> TokenBatches::Deal::places_of(const std::vector<int64_t>& hand, int64_t batch,
+                                                   int64_t size) const {
+  std::vector<int64_t> places;
+  for (int64_t i = batch * size; i < std::min((batch + 1) * size, std::ssize(hand)); ++i) {
+    const std::vector<int64_t>& pack = packs[static_cast<size_t>(hand[static_cast<size_t>(i)])];
+    places.insert(places.end(), pack.begin(), pack.end());
+  }
+  return places;
 }
 
 int64_t TokenBatches::length_of(const data::TokenRowView& row) const {
@@ -70,29 +105,48 @@ TokenBatches::Deal TokenBatches::deal(int64_t step) {
   Deal deal;
   if (stream_) {
     deal.streamed = stream_->rows_of(step);
-    std::ranges::transform(deal.streamed, std::back_inserter(deal.rows),
-                           [this](const data::TokenRow& row) { return view_of(row, options_.max_length); });
+    for (const data::TokenRow& row : deal.streamed) {
+      deal.packs.push_back({std::ssize(deal.rows)});
+      deal.rows.push_back(view_of(row, options_.max_length));
+    }
   } else {
     for (const std::vector<int64_t>& batch : order_.micro_batches(step)) {
-      std::ranges::transform(batch, std::back_inserter(deal.rows),
-                             [this](int64_t row) { return rows_.row(row, options_.max_length); });
+      for (const int64_t index : batch) {
+        std::vector<int64_t>& places = deal.packs.emplace_back();
+        for (const int64_t row : pack(index)) {
+          places.push_back(std::ssize(deal.rows));
+          deal.rows.push_back(rows_.row(row, options_.max_length));
+        }
+      }
     }
   }
   std::vector<int64_t> tokens;
-  std::ranges::transform(deal.rows, std::back_inserter(tokens),
-                         [this](const data::TokenRowView& row) { return length_of(row); });
+  for (const std::vector<int64_t>& places : deal.packs) {
+    tokens.push_back(std::accumulate(places.begin(), places.end(), int64_t{0}, [&](int64_t sum, int64_t place) {
+      return sum + length_of(deal.rows[static_cast<size_t>(place)]);
+    }));
+  }
   deal.hands = deal_rows(tokens, options_.ranks);
   return deal;
 }
 
 TokenBatches::Views TokenBatches::longest_rows() const {
-  Views rows;
-  for (int64_t row = 0; row < rows_.rows(); ++row) {
-    rows.push_back(rows_.row(row, options_.max_length));
+  std::vector<std::pair<int64_t, int64_t>> packs;  // with their tokens, to sort by them
+  for (int64_t index = 0; index < packs_of_file(); ++index) {
+    int64_t tokens = 0;
+    for (const int64_t row : pack(index)) {
+      tokens += length_of(rows_.row(row, options_.max_length));
+    }
+    packs.emplace_back(-tokens, index);
   }
-  std::ranges::stable_sort(rows, std::ranges::greater(),
-                           [this](const data::TokenRowView& row) { return length_of(row); });
-  rows.resize(std::min(rows.size(), static_cast<size_t>(options_.batch_size)));
+  std::ranges::sort(packs);
+  packs.resize(std::min(packs.size(), static_cast<size_t>(options_.batch_size)));
+  Views rows;
+  for (const auto& [tokens, index] : packs) {
+    for (const int64_t row : pack(index)) {
+      rows.push_back(rows_.row(row, options_.max_length));
+    }
+  }
   return rows;
 }
 
@@ -100,11 +154,11 @@ std::vector<TokenBatches::Views> TokenBatches::micro_batches_of_all(int64_t step
   const Deal dealt = deal(step);
   std::vector<Views> batches;
   for (const std::vector<int64_t>& hand : dealt.hands) {
-    for (size_t i = 0; i < hand.size(); ++i) {
-      if (i % static_cast<size_t>(options_.batch_size) == 0) {
-        batches.emplace_back();
+    for (int64_t batch = 0; batch * options_.batch_size < std::ssize(hand); ++batch) {
+      Views& rows = batches.emplace_back();
+      for (const int64_t place : dealt.places_of(hand, batch, options_.batch_size)) {
+        rows.push_back(dealt.rows[static_cast<size_t>(place)]);
       }
-      batches.back().push_back(dealt.rows[static_cast<size_t>(hand[i])]);
     }
   }
   return batches;
@@ -132,32 +186,26 @@ PackedBatch TokenBatches::largest(int64_t steps, int64_t vocab_size) {
 
 TokenWindow TokenBatches::window(int64_t step, int64_t vocab_size, c10::Device device) {
   const Deal dealt = deal(step);
-  const auto& [streamed, rows, hands] = dealt;
   // Of all ranks: what is wrong with one row ends each of them with the same line.
-  for (const data::TokenRowView& row : rows) {
+  for (const data::TokenRowView& row : dealt.rows) {
     check_row(row, vocab_size);
   }
-  const auto most = static_cast<int64_t>(std::ranges::max(hands, {}, &std::vector<int64_t>::size).size());
-  Views own;
-  std::vector<uint64_t> keys;
-  for (const int64_t place : hands[static_cast<size_t>(options_.rank)]) {
-    own.push_back(rows[static_cast<size_t>(place)]);
-    keys.push_back(draw_key(options_.seed, step, place));
-  }
-
-  TokenWindow window{.supervised_tokens = supervised_tokens(rows)};
-  PackOptions pack{.vocab_size = vocab_size, .device = device, .prompt_length = options_.prompt_length};
-  for (int64_t begin = 0; begin < most; begin += options_.batch_size) {
-    const int64_t end = std::min(begin + options_.batch_size, static_cast<int64_t>(own.size()));
-    if (begin < end) {
-      const auto first = static_cast<size_t>(begin);
-      const auto count = static_cast<size_t>(end - begin);
-      pack.row_keys = std::span(keys).subspan(first, count);
-      window.batches.push_back(pack_rows(std::span(own).subspan(first, count), pack));
+  const auto most = std::ssize(std::ranges::max(dealt.hands, {}, &std::vector<int64_t>::size));
+  const std::vector<int64_t>& hand = dealt.hands[static_cast<size_t>(options_.rank)];
+  TokenWindow window{.supervised_tokens = supervised_tokens(dealt.rows)};
+  for (int64_t batch = 0; batch * options_.batch_size < most; ++batch) {
+    Views own;
+    std::vector<uint64_t> keys;
+    for (const int64_t place : dealt.places_of(hand, batch, options_.batch_size)) {
+      own.push_back(dealt.rows[static_cast<size_t>(place)]);
+      keys.push_back(draw_key(options_.seed, step, place));
+    }
+    const PackOptions pack{
+        .vocab_size = vocab_size, .device = device, .row_keys = keys, .prompt_length = options_.prompt_length};
+    window.batches.push_back(own.empty() ? pack_nothing(pack) : pack_rows(own, pack));
+    if (!own.empty()) {
       window.batches.back().step_supervised = window.supervised_tokens;
       ++window.with_rows;
-    } else {
-      window.batches.push_back(pack_nothing(pack));
     }
   }
   return window;

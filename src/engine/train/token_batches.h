@@ -17,10 +17,11 @@
 namespace assay::engine {
 
 struct TokenBatchOptions {
-  int64_t batch_size = 1;          ///< rows a micro-batch
+  int64_t batch_size = 1;          ///< rows a micro-batch, or packs of them
   int64_t accumulation_steps = 1;  ///< micro-batches of a rank and step
   int64_t max_length = 512;        ///< rows are cut to this many tokens
   int64_t prompt_length = 0;       ///< places of a prompt before each row
+  bool packs = false;              ///< of rows of a file, as pack_by_length() makes them of max_length tokens
   bool shuffle = false;
   uint64_t seed = 0;  ///< of permutations, and of what dropout is drawn by
   int64_t rank = 0;   ///< of `ranks` that see different rows
@@ -60,14 +61,22 @@ class TokenBatches {
 
  private:
   using Views = std::vector<data::TokenRowView>;
-  /// The rows of a step, and which of them each rank has.
+  /// The rows of a step, what of them belongs together, and which of that each rank has.
   struct Deal {
     std::vector<data::TokenRow> streamed;  ///< what `rows` show, of a stream
     Views rows;
-    std::vector<std::vector<int64_t>> hands;  ///< places in `rows`
+    std::vector<std::vector<int64_t>> packs;  ///< places in `rows`; one alone where there are no packs
+    std::vector<std::vector<int64_t>> hands;  ///< places in `packs`
+
+    /// Those of the rank with `hand` that are in its micro-batch `batch` of `size` packs.
+    std::vector<int64_t> places_of(const std::vector<int64_t>& hand, int64_t batch, int64_t size) const;
   };
   Deal deal(int64_t step);
   std::vector<Views> micro_batches_of_all(int64_t step);
+  /// Of the file: what the order is of.
+  int64_t packs_of_file() const;
+  /// Their rows.
+  std::vector<int64_t> pack(int64_t index) const;
   Views longest_rows() const;
   int64_t length_of(const data::TokenRowView& row) const;
   int64_t tokens_of(std::span<const data::TokenRowView> rows) const;
@@ -75,6 +84,7 @@ class TokenBatches {
 
   data::TokenFile rows_;
   TokenBatchOptions options_;
+  std::vector<std::vector<int64_t>> packs_;  ///< without packs empty: each row is one
   RowOrder order_;
   std::unique_ptr<StreamedRows> stream_;
 };
