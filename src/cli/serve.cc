@@ -1,9 +1,12 @@
 // assay serve: the page of a report over a store, kept up to date, in the foreground.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/options.h"
@@ -37,7 +40,17 @@ Result<std::string> StoreOfSpaces(const PageVerbOptions& options) {
   return store.empty() ? samplestore::DefaultStoreUrl() : store;
 }
 
+/// SQLite maps the file "-shm" beside a store: whoever reads it after another program cut it short gets this signal.
+void OnBusError(int) {
+  constexpr std::string_view kSaid =
+      "assay: a file that was being read was cut short, most likely the \"-shm\" beside the store: leave it "
+      "alone while the store is served, and start again\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kSaid.data(), kSaid.size());
+  ::_exit(1);
+}
+
 Status Run(const PageVerbOptions& options) {
+  std::signal(SIGBUS, &OnBusError);
   serve::PageServerOptions server = options.server;
   ASSAY_ASSIGN_OR_RETURN(server.store_url, StoreOfSpaces(options));
   for (const std::string& path : options.spaces) {

@@ -1,6 +1,7 @@
 """`assay serve`: the page over a store, in Debian's Chromium and without manners."""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -584,6 +585,15 @@ def test_a_server_that_ended_is_a_notice(serve, read):
     notice(reader).get_by_text("The server does not answer").wait_for()
     assert "Fastest" in reader.text("#body")
     forgive(reader, "ERR_CONNECTION_REFUSED", "ERR_INCOMPLETE_CHUNKED", "ERR_CONNECTION_RESET")
+
+
+def test_a_store_whose_shared_memory_is_cut_short_ends_the_server_with_one_line(serve):
+    served = serve("one")
+    shared = served.store.with_name(served.store.name + "-shm")
+    os.truncate(shared, 0)
+    assert served.process.wait(timeout=300) == 1
+    said = served.process.stderr.read()
+    assert '"-shm" beside the store' in said and said.count("\n") == 1
 
 
 def test_mistakes_are_one_line(samples, tmp_path):
