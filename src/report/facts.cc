@@ -42,14 +42,12 @@ std::string FactValue(const ResultSet& results, const Fact& fact) {
 }
 
 // "7 valid, 1 out of memory"
-std::string StatesText(const ResultSet& results) {
-  std::map<CellState, size_t> counts;
-  for (const Configuration& configuration : results.configurations()) {
-    ++counts[StateOf(configuration)];
-  }
+std::string StatesText(const ReportContent& content) {
   std::vector<std::string> parts;
-  for (const auto& [state, count] : counts) {
-    parts.push_back(fmt::format("{} {}", count, LabelOf(state)));
+  for (const auto& [state, count] : CountsOf(content)) {
+    if (state != CellState::kMissing) {
+      parts.push_back(fmt::format("{} {}", count, LabelOf(state)));
+    }
   }
   return Join(parts, ", ");
 }
@@ -62,7 +60,7 @@ std::string MeasuredText(const ReportContent& content) {
     text = fmt::format("{} of {} points", points, content.input.planned_points);
     text += configurations > points ? fmt::format(", {}", Count(configurations, "configuration")) : "";
   }
-  return configurations == 0 ? text : fmt::format("{}: {}", text, StatesText(content.results));
+  return configurations == 0 ? text : fmt::format("{}: {}", text, StatesText(content));
 }
 
 // "2026-01-31 12:00:00 UTC" from "2026-01-31T12:00:00Z"
@@ -88,6 +86,18 @@ std::string WhenText(const ResultSet& results) {
 }
 
 }  // namespace
+
+std::map<CellState, size_t> CountsOf(const ReportContent& content) {
+  std::map<CellState, size_t> counts;
+  for (const Configuration& configuration : content.results.configurations()) {
+    ++counts[StateOf(configuration)];
+  }
+  const size_t points = content.results.CountOfPoints();
+  if (content.input.planned_points > points) {
+    counts[CellState::kMissing] = content.input.planned_points - points;
+  }
+  return counts;
+}
 
 std::vector<std::string> ProvenanceValues(const ResultSet& results, std::string_view key) {
   std::vector<std::string> values;

@@ -58,6 +58,10 @@ std::string ReadableRatio(double ratio) {
   return fmt::format("{}\u00d7", Readable(ratio));
 }
 
+std::string Probability(double p) {
+  return p < 0.001 ? "p < 0.001" : fmt::format("p = {:.2g}", p);
+}
+
 std::string Count(size_t n, std::string_view noun) {
   return fmt::format("{} {}{}", Whole(static_cast<double>(n)), noun, n == 1 ? "" : "s");
 }

@@ -17,6 +17,9 @@ std::string Whole(double value);
 /// "1.31x" with the multiplication sign: how many times something is something else.
 std::string ReadableRatio(double ratio);
 
+/// "p = 0.034", "p < 0.001".
+std::string Probability(double p);
+
 /// "1 run", "3 runs".
 std::string Count(size_t n, std::string_view noun);
 

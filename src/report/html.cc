@@ -74,18 +74,21 @@ std::string EscapeHtml(std::string_view text) {
   return escaped;
 }
 
-void Markup::Tag(std::string_view tag, Attributes attributes) {
+nlohmann::json Markup::Tag(std::string_view tag, Attributes attributes) {
+  nlohmann::json told = nlohmann::json::object();
   text_ += '<';
   text_ += tag;
   for (const auto& [name, value] : attributes) {
     if (!value.empty()) {
       text_.append(" ").append(name).append("=\"").append(EscapeHtml(value)).append("\"");
+      told[std::string(name)] = value;
     }
   }
+  return nlohmann::json::array({tag, std::move(told)});
 }
 
 Markup& Markup::Open(std::string_view tag, Attributes attributes) {
-  Tag(tag, attributes);
+  pieces_.push_back(Tag(tag, attributes));
   text_ += '>';
   open_.emplace_back(tag);
   return *this;
@@ -95,11 +98,15 @@ Markup& Markup::Close() {
   assert(!open_.empty());
   text_.append("</").append(open_.back()).append(">");
   open_.pop_back();
+  nlohmann::json closed = std::move(pieces_.back());
+  pieces_.pop_back();
+  pieces_.back().push_back(std::move(closed));
   return *this;
 }
 
 Markup& Markup::Text(std::string_view text) {
   text_ += EscapeHtml(text);
+  pieces_.back().push_back(text);
   return *this;
 }
 
@@ -108,7 +115,7 @@ Markup& Markup::Element(std::string_view tag, std::string_view text, Attributes 
 }
 
 Markup& Markup::Empty(std::string_view tag, Attributes attributes) {
-  Tag(tag, attributes);
+  pieces_.back().push_back(Tag(tag, attributes));
   text_ += "/>";
   return *this;
 }
@@ -123,6 +130,13 @@ std::string Markup::Finish() && {
     Close();
   }
   return std::move(text_);
+}
+
+nlohmann::json Markup::Pieces() && {
+  while (!open_.empty()) {
+    Close();
+  }
+  return std::move(pieces_.back());
 }
 
 }  // namespace assay::report

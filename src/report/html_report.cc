@@ -44,13 +44,35 @@ void WriteJson(Markup& html, const std::string& id, const nlohmann::json& json) 
   html.Open("script", {{"type", "application/json"}, {"id", id}}).Raw(JsonForScript(json)).Close();
 }
 
-/// The model, and apart from it what is read only once a run is looked at.
-void WriteModel(Markup& html, nlohmann::json model) {
-  nlohmann::json runs;
-  for (const char* details : {"values", "told", "series", "lanes"}) {
-    runs[details] = std::move(model["runs"][details]);
-    model["runs"].erase(details);
+/// Those of `row` that are there, by their names.
+nlohmann::json Named(const nlohmann::json& names, nlohmann::json& row) {
+  nlohmann::json named = nlohmann::json::object();
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (!row[i].is_null()) {
+      named[names[i].get_ref<const std::string&>()] = std::move(row[i]);
+    }
   }
+  return named;
+}
+
+/// Takes what is read only once a run is looked at out of the model: each run as RunDetails() has it, by its uid.
+nlohmann::json TakeRuns(nlohmann::json& model) {
+  nlohmann::json& all = model["runs"];
+  nlohmann::json runs = nlohmann::json::object();
+  for (auto& [uid, values] : all["values"].items()) {
+    runs[uid] = {{"values", Named(all["targets"], values)},
+                 {"told", Named(all["provenance"], all["told"][uid])},
+                 {"series", std::move(all["series"][uid])},
+                 {"lanes", std::move(all["lanes"][uid])}};
+  }
+  for (const char* details : {"values", "told", "series", "lanes"}) {
+    all.erase(details);
+  }
+  return runs;
+}
+
+void WriteModel(Markup& html, nlohmann::json model) {
+  const nlohmann::json runs = TakeRuns(model);
   WriteJson(html, "model", model);
   WriteJson(html, "runs", runs);
 }
@@ -59,6 +81,7 @@ void WriteModel(Markup& html, nlohmann::json model) {
 void WriteWithoutScript(Markup& html, const ReportContent& content) {
   html.Open("noscript");
   WriteCostModel(html, content);
+  WriteCrossings(html, content);
   WriteBreakdowns(html, content);
   WritePublished(html, content);
   html.Close();

@@ -47,6 +47,13 @@ std::string SectionOf(const std::string& html, const std::string& heading) {
   return begin == std::string::npos ? "" : html.substr(begin, html.find("</section>", begin) - begin);
 }
 
+/// What the script reads of the page under that name.
+nlohmann::json JsonOf(const std::string& html, const std::string& id) {
+  const std::string opening = "<script type=\"application/json\" id=\"" + id + "\">";
+  const size_t begin = html.find(opening) + opening.size();
+  return ParseJson(html.substr(begin, html.find("</script>", begin) - begin), "page").value();
+}
+
 TEST(HtmlReportTest, ValuesWithoutScriptSayOfHowManyRunsTheyAre) {
   const auto table_of = [](const std::vector<double>& speeds) {
     std::vector<Measurement> runs(speeds.size(), MakeValid({}));
@@ -74,17 +81,24 @@ TEST(HtmlReportTest, TitleFindingsAndTableStandWithoutScript) {
   EXPECT_THAT(html, HasSubstr("<dt>Tokenizer</dt><dd>/share/tokenizers/assay-8k</dd>"));
 }
 
+TEST(HtmlReportTest, WhatTheScriptShowsAsItIsIsWhatStandsWithoutIt) {
+  const nlohmann::json page = JsonOf(Render(testing::VitSpace(349)), "model").at("page");
+  const std::string findings = page.at("overview").dump();
+  EXPECT_THAT(page.at("header").dump(), HasSubstr("349 configurations"));
+  EXPECT_THAT(findings, HasSubstr(" valid"));
+  EXPECT_THAT(findings, HasSubstr("Fastest: "));
+  EXPECT_THAT(findings, ContainsRegex(R"("summary",\{\},"[0-9]+ more")"));
+  EXPECT_THAT(findings, HasSubstr(R"(\"view\":\"compare\")")) << "each leads to what it tells of";
+  EXPECT_THAT(page.at("crossings").dump(), HasSubstr("is faster than"));
+}
+
 TEST(HtmlReportTest, IsSigned) {
   EXPECT_THAT(Render({}), HasSubstr(std::string(kSignature)));
 }
 
 TEST(HtmlReportTest, HoldsTheModelThatItsScriptReads) {
   const std::string html = Render(DemoSpace());
-  const std::string opening = "<script type=\"application/json\" id=\"model\">";
-  const size_t begin = html.find(opening) + opening.size();
-  const auto model = ParseJson(html.substr(begin, html.find("</script>", begin) - begin), "page");
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->at("configurations").at("count"), 8);
+  EXPECT_EQ(JsonOf(html, "model").at("configurations").at("count"), 8);
   EXPECT_THAT(html, HasSubstr(WebScript()));
   EXPECT_THAT(html, HasSubstr(WebStyle()));
 }

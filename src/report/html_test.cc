@@ -32,6 +32,18 @@ TEST(MarkupTest, NestsAndClosesWhatIsOpen) {
   EXPECT_EQ(std::move(html).Finish(), "<ul class=\"a&quot;b\"><li>1 &lt; 2</li><li><br/></li></ul>");
 }
 
+TEST(MarkupTest, IsTheSameAsData) {
+  Markup html;
+  html.Text("a & b")
+      .Raw("<hr/>")
+      .Open("ul", {{"class", "c"}, {"id", ""}})
+      .Element("li", "1 < 2")
+      .Open("li")
+      .Empty("br");
+  EXPECT_EQ(std::move(html).Pieces(),
+            nlohmann::json::parse(R"(["a & b", ["ul", {"class": "c"}, ["li", {}, "1 < 2"], ["li", {}, ["br", {}]]]])"));
+}
+
 TEST(MarkupTest, LeavesOutAttributesWithoutValue) {
   Markup html;
   html.Empty("path", {{"class", ""}, {"d", "M0,0"}});

@@ -1,4 +1,4 @@
-// What a step costs: the lines over the batch size, where they cross, and how much memory a sample takes.
+// What a step costs: the lines over the batch size, how much memory a sample takes, and where they cross.
 #include <fmt/format.h>
 
 #include <ranges>
@@ -11,7 +11,7 @@
 namespace assay::report {
 namespace {
 
-constexpr size_t kMaxCrossovers = 8;
+constexpr size_t kMostCrossings = 10;
 
 void WriteLines(Markup& html, const std::vector<CostLine>& lines) {
   OpenGrid(html, "Cost model", "series", kCostColumns);
@@ -52,20 +52,6 @@ void WriteFixedCosts(Markup& html, const ResultSet& results, const std::vector<C
   CloseGrid(html);
 }
 
-void WriteCrossings(Markup& html, const std::vector<Crossing>& crossings) {
-  if (crossings.empty()) {
-    return;
-  }
-  html.Open("ul");
-  for (const Crossing& crossing : crossings | std::views::take(kMaxCrossovers)) {
-    html.Element("li", TextOf(crossing));
-  }
-  if (crossings.size() > kMaxCrossovers) {
-    html.Element("li", fmt::format("{} more pairs cross.", crossings.size() - kMaxCrossovers));
-  }
-  html.Close();
-}
-
 }  // namespace
 
 void WriteCostModel(Markup& html, const ReportContent& content) {
@@ -86,8 +72,22 @@ void WriteCostModel(Markup& html, const ReportContent& content) {
       WriteFixedCosts(html, content.results, lines, *published);
     }
   }
-  WriteCrossings(html, FindCrossings(content.results, lines));
   html.Close();
+}
+
+void WriteCrossings(Markup& html, const ReportContent& content) {
+  const std::vector<Crossing> crossings = FindCrossings(content.results, content.lines);
+  if (crossings.empty()) {
+    return;
+  }
+  html.Open("section", {{"aria-label", "Crossings"}}).Element("h2", "Where one overtakes another").Open("ul");
+  for (const Crossing& crossing : crossings | std::views::take(kMostCrossings)) {
+    html.Element("li", TextOf(crossing));
+  }
+  if (crossings.size() > kMostCrossings) {
+    html.Element("li", fmt::format("{} cross.", Count(crossings.size() - kMostCrossings, "more pair")));
+  }
+  html.Close().Close();
 }
 
 }  // namespace assay::report

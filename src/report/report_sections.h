@@ -8,7 +8,10 @@
 
 namespace assay::report {
 
+/// Title, description and what was measured on what and when.
 void WriteHeader(Markup& html, const ReportContent& content);
+/// How many points have which state, each a link to them: for the page with script.
+void WriteStates(Markup& html, const ReportContent& content);
 void WriteFindings(Markup& html, const ReportContent& content);
 /// Rows of each table that stands without script: who reads more of them has the exports.
 inline constexpr size_t kMostRows = 500;
@@ -21,6 +24,8 @@ void WriteTable(Markup& html, const ReportContent& content);
 void WriteLeftOut(Markup& html, size_t rows);
 /// Lines over the batch size; nothing when no series has two sizes.
 void WriteCostModel(Markup& html, const ReportContent& content);
+/// Where one line overtakes another; nothing where none does.
+void WriteCrossings(Markup& html, const ReportContent& content);
 /// What the experiments declare of their parts; nothing when no measurement has them.
 void WriteBreakdowns(Markup& html, const ReportContent& content);
 /// Tables of others' figures.

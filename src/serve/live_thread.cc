@@ -3,11 +3,14 @@
 #include <chrono>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/json.h"
 #include "base/text.h"
+#include "report/html.h"
+#include "serve/live_pieces.h"
 
 namespace assay::serve {
 namespace {
@@ -22,11 +25,27 @@ constexpr double kGoneSeconds = 3600;
 /// An event must find room in what waits for a browser, beside another one.
 constexpr size_t kMostLiveBytes = 100 << 10;
 
+/// What the page shows of an exploration; nothing where it says other things than this version knows.
+std::optional<json> PiecesOf(const samplestore::Progress& row, bool silent) {
+  const Result<json> state = ParseJson(row.state, row.operation_uid);
+  if (!state.ok()) {
+    return std::nullopt;
+  }
+  try {
+    report::Markup html;
+    WriteExploration(html, *state, silent);
+    return std::move(html).Pieces();
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, double now) {
-  json operations = json::array();
+  json pieces = json::array();
   size_t bytes = 0;
+  int64_t count = 0;
   int64_t others = 0;
   std::map<std::string, Heard> heard;
   for (const samplestore::Progress& row : rows) {
@@ -37,20 +56,18 @@ std::string LiveView::Take(const std::vector<samplestore::Progress>& rows, doubl
     if (now - last.at > kGoneSeconds) {
       continue;
     }
-    if (bytes + row.state.size() > kMostLiveBytes) {
+    std::optional<json> shown = PiecesOf(row, now - last.at > kSilentSeconds);
+    const size_t size = shown ? DumpJson(*shown).size() : 0;
+    if (!shown || bytes + size > kMostLiveBytes) {
       ++others;
       continue;
     }
-    Result<json> state = ParseJson(row.state, row.operation_uid);
-    if (!state.ok() || !state->is_object()) {
-      continue;
-    }
-    bytes += row.state.size();
-    operations.push_back(
-        {{"uid", row.operation_uid}, {"silent", now - last.at > kSilentSeconds}, {"state", *std::move(state)}});
+    bytes += size;
+    pieces.insert(pieces.end(), shown->begin(), shown->end());
+    ++count;
   }
   heard_ = std::move(heard);
-  return DumpJson({{"operations", std::move(operations)}, {"others", others}});
+  return DumpJson({{"count", count}, {"others", others}, {"pieces", std::move(pieces)}});
 }
 
 LiveThread::LiveThread(StoreOpener open, EventHub& hub)

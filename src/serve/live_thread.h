@@ -16,10 +16,11 @@
 
 namespace assay::serve {
 
-/// What is going on, as one JSON object for all that look on: {"operations": [{"uid", "silent", "state"}], "others"}.
-/// `silent`: nothing was heard of it for longer than it is ever quiet; of whom nothing was heard for an hour is gone
-/// (only its own machine can take away what a killed process left). `others`: how many more there are than one event
-/// holds. Not thread-safe.
+/// What is going on, as one JSON object for all that look on: {"count", "others", "pieces"}, the pieces of the page
+/// (report/html.h) of `count` explorations; `others`: how many more there are than one event holds, or that say other
+/// things than this version knows. Of whom nothing was heard for longer than it is ever quiet that is said; of whom
+/// nothing was heard for an hour is gone (only its own machine can take away what a killed process left). Not
+/// thread-safe.
 class LiveView {
  public:
   /// `now` in seconds.

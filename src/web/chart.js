@@ -1,5 +1,6 @@
 // A Vega-Lite chart of the model: what the reader chose put into its specification, its data kept up to date.
 
+import { sort } from "d3-array";
 import { Component } from "preact";
 import { datasetOf } from "./datasets.js";
 import { choose, debounced, download, figure, h } from "./dom.js";
@@ -92,8 +93,10 @@ export class Chart extends Component {
         onclick: () => this.save(), title: "this chart with its data, as Vega-Lite",
         "aria-label": `save ${chart.title} as Vega-Lite`,
       }, "Save")),
-      // One picture, which its heading names: the table has its points for who cannot see it.
-      h("div.plot", { "aria-hidden": "true", ref: (element) => { this.plot = element; } }),
+      h("div.plot", {
+        role: "application", tabindex: "0", "aria-label": `points of ${chart.title}`, onfocusout: hideTip,
+        onkeydown: (event) => this.walk(event), ref: (element) => { this.plot = element; },
+      }),
       h("p.note", { "aria-live": "polite", ref: (element) => { this.note = element; } }));
   }
 
@@ -154,7 +157,8 @@ export class Chart extends Component {
   }
 
   *mounting(data) {
-    const drawing = document.createElement("div");
+    // One picture: the tip says of a point what there is to hear.
+    const drawing = Object.assign(document.createElement("div"), { ariaHidden: "true" });
     const view = data.records.length === 0 ? null : yield* this.viewOf(data, drawing);
     if (!view) {
       Object.assign(drawing, { className: "empty", textContent: "Nothing of the filter has these values." });
@@ -191,6 +195,22 @@ export class Chart extends Component {
       this.view.signal("picked", this.report.configurationOf(state.get("pick")));
     }
     this.view.run();
+  }
+
+  /** Arrows lead from point to point, from left to right, and Enter picks as a click does. */
+  walk(event) {
+    const of = (node) => node.__data__?.datum?.i ?? -1;
+    const nodes = [...this.plot.querySelectorAll(".mark-symbol path, .mark-rect path")].filter((node) => of(node) >= 0);
+    const each = new Map(nodes.map((node) => [of(node), node])).values();
+    const points = sort(each, (node) => node.getBoundingClientRect().x);
+    const at = points.findIndex((node) => of(node) === this.walked);
+    if (event.key === "Enter" && at >= 0) state.pick(this.report.uid(this.walked));
+    const next = points[at + ({ ArrowRight: 1, ArrowLeft: -1 }[event.key] ?? NaN)];
+    if (!next) return;
+    event.preventDefault();
+    this.walked = of(next);
+    const { left, bottom } = next.getBoundingClientRect();
+    showTip({ clientX: left, clientY: bottom }, this.report.describe(this.walked, next.__data__.datum.told));
   }
 
   listen() {

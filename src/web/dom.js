@@ -14,6 +14,23 @@ export function h(tag, attributes, ...children) {
 }
 
 /**
+ * What was written for the page in C++ (report/html.h): a text, or [tag, {attributes}, piece...]. Where it leads within
+ * the page is a view with what its address says.
+ */
+export function piece(written) {
+  if (typeof written === "string") return written;
+  const [tag, { "data-to": to, ...attributes }, ...children] = written;
+  const { view, ...where } = JSON.parse(to ?? "{}");
+  return createElement(tag, to ? { ...attributes, href: state.link(view, where) } : attributes, children.map(piece));
+}
+
+/** Which of `options` [value, text] the address has by that key; else the first that is preferred, or the first. */
+export function chosen(key, options, ...preferred) {
+  const isOne = (value) => options.some(([one]) => one === value);
+  return [state.get(key), ...preferred].find(isOne) ?? options[0]?.[0] ?? "";
+}
+
+/**
  * A labelled choice that the address has, by its key: options are [value, text], of ten thousand those around the
  * present one; `others` are set with it.
  */

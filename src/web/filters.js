@@ -1,22 +1,21 @@
 // The filter that all views share: facets with counts, a search, and what is in force as chips.
 
 import { Folded, h } from "./dom.js";
-import { readable, share, STATES } from "./format.js";
+import { readable, share } from "./format.js";
 import { joinList, splitList } from "./selection.js";
 import { state } from "./state.js";
 
 const MOST_VALUES = 14;
 
-/** `entries`: [value, text, how many there are]. */
-function facet(title, key, entries) {
+function facet({ key, label, names, texts }, counts) {
   const on = splitList(state.get(key));
   const toggle = (value) => state.set({
     [key]: joinList(on.includes(value) ? on.filter((other) => other !== value) : [...on, value]),
   });
-  const items = entries.map(([value, text, count = 0]) => h(count > 0 ? "li" : "li.nothing", {}, h("label", {},
-    h("input", { type: "checkbox", checked: on.includes(value), onchange: () => toggle(value) }),
-    h("span.value", {}, text), h("span.count", {}, String(count)))));
-  return h("fieldset", {}, h("legend", {}, title), h(Folded, { items, most: MOST_VALUES }));
+  const items = names.map((name, code) => h(code in counts ? "li" : "li.nothing", {}, h("label", {},
+    h("input", { type: "checkbox", checked: on.includes(name), onchange: () => toggle(name) }),
+    h("span.value", {}, texts[code]), h("span.count", {}, String(counts[code] ?? 0)))));
+  return h("fieldset", {}, h("legend", {}, label), h(Folded, { items, most: MOST_VALUES }));
 }
 
 /** The ends of what is kept of a metric; one that is left out is open. */
@@ -33,16 +32,13 @@ function span({ field, heading, ends }) {
 }
 
 export function facets(report, { counts }) {
-  const there = Object.keys(STATES).filter((name) => report.states.has(name));
   const spans = report.metrics.filter(({ ends: [low, high] }) => low < high).map(span);
   return h("aside.facets", { "aria-label": "Filter" },
     h("label.search", {}, h("span", {}, "search"), h("input", {
       type: "search", placeholder: "lora 256", value: state.get("q"),
       oninput: ({ target }) => state.set({ q: target.value }),
     })),
-    there.length > 1 && facet("state", "s", there.map((name) => [name, STATES[name], counts.s[name]])),
-    report.axes.map(({ label, field, texts }) =>
-      facet(label, `f.${field}`, texts.map((text, code) => [text, text, counts[`f.${field}`][code]]))),
+    report.facets.filter(({ names }) => names.length > 1).map((one) => facet(one, counts[one.key])),
     spans.length > 0 && h("details", {}, h("summary", {}, "ranges"), spans));
 }
 

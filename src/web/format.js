@@ -29,16 +29,6 @@ export const withUnit = (value, unit) => (unit ? `${readable(value)} ${unit}` : 
 export const fewNote = (most, all, what) => (all > most ? `${most} of ${all} ${what}: filter to see others.` : "");
 export const joined = (facts) => facts.filter(Boolean).join(" · ");
 
-/** "1m15s", "2.5 s" */
-export function duration(seconds) {
-  if (!Number.isFinite(seconds)) return "n/a";
-  if (seconds < 60) return `${readable(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  const two = (number) => String(number).padStart(2, "0");
-  if (minutes < 60) return `${minutes}m${two(Math.round(seconds % 60))}s`;
-  return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
-}
-
 /** "2026-11-26T10:00:00Z" as people read it. */
 export const moment = (at) => at.replace("T", " ").replace("Z", "");
 

@@ -2,7 +2,7 @@
 
 import { useMemo, useRef, useState } from "preact/hooks";
 import { figure, grid, h } from "./dom.js";
-import { duration, readable } from "./format.js";
+import { readable, withUnit } from "./format.js";
 import { axis, color, Plot } from "./series.js";
 import { hideTip, showTip } from "./tip.js";
 
@@ -22,6 +22,8 @@ function totalsTable({ ranks, phases }) {
 /** What a rank did in one of its stretches: {name, title, seconds} of the phases that took time. */
 const partsOf = (lanes, { phases }, at) =>
   lanes.phases.map((phase) => ({ ...phase, seconds: phases[phase.name]?.[at] })).filter(({ seconds }) => seconds > 0);
+
+const secondsText = (seconds) => withUnit(seconds, "s");
 
 /** Draws into a view of uPlot: what came once, then stretches, the phases of their steps one after the other. */
 function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
@@ -59,14 +61,14 @@ function drawLanes({ ctx: context, bbox, valToPos, scales }, lanes) {
 /** Lines on what a rank did at `time`; null for nothing. */
 function describe(lanes, rank, time) {
   const span = lanes.spans.find(({ from, to }) => time >= from && time <= to);
-  if (span) return [`rank ${rank.rank}, ${span.name}`, duration(span.to - span.from)];
+  if (span) return [`rank ${rank.rank}, ${span.name}`, secondsText(span.to - span.from)];
   const at = rank.from.findIndex((from, i) => time >= from && time <= rank.to[i]);
   if (at < 0) return null;
   const [steps, first] = [rank.steps[at], rank.first[at]];
   const which = steps > 1 ? `steps ${first} to ${first + steps - 1}` : `step ${first}`;
-  const slowest = `slowest: step ${rank.slowest[at]}, ${duration(rank.slowest_seconds[at])}`;
-  return [`rank ${rank.rank}, ${which}: ${duration(rank.to[at] - rank.from[at])}`,
-    ...partsOf(lanes, rank, at).map(({ title, seconds }) => `${title} ${duration(seconds)}`),
+  const slowest = `slowest: step ${rank.slowest[at]}, ${secondsText(rank.slowest_seconds[at])}`;
+  return [`rank ${rank.rank}, ${which}: ${secondsText(rank.to[at] - rank.from[at])}`,
+    ...partsOf(lanes, rank, at).map(({ title, seconds }) => `${title} ${secondsText(seconds)}`),
     ...(steps > 1 ? [slowest] : [])];
 }
 

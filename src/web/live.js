@@ -1,9 +1,8 @@
 // The page over a store: which subject is shown, whether the server is there, and new models as they come.
 
 import { render } from "preact";
-import { choose, h } from "./dom.js";
-import { moment } from "./format.js";
-import { going } from "./going.js";
+import { choose, chosen, h, piece } from "./dom.js";
+import { count, moment } from "./format.js";
 import { state } from "./state.js";
 
 const SHORTEST_PAUSE_MS = 1000;
@@ -13,13 +12,15 @@ const SHARE = 4;
 const GONE = "The server does not answer: what is shown is what it said last. If it was started again, open the link "
   + "that it printed.";
 
+const LATE = "The server gave no answer in time.";
+
 /** Keeps a page up to date with the store, and says in `host` how that is. */
 export class Follower {
   host = Object.assign(document.createElement("div"), { className: "live" });
   subjects = [];
   isConnected = true;
   isAnswered = true;
-  live = { operations: [] };
+  live = { count: 0, others: 0, pieces: [] };
   // What the server tells by itself is `told`, `problem` what it said instead of the last answer, and `undrawn` why the
   // page could not show that answer.
   told = "";
@@ -33,8 +34,7 @@ export class Follower {
 
   /** What the address names, or else what was shown before, however new others are. */
   get subject() {
-    const isThere = (id) => this.subjects.some((one) => one.id === id);
-    return [state.get("subject"), this.asked].find(isThere) ?? this.subjects[0]?.id;
+    return chosen("subject", this.subjects.map(({ id }) => [id]), this.asked);
   }
 
   async start() {
@@ -80,7 +80,7 @@ export class Follower {
     } catch (error) {
       // What fetch() itself throws: nobody answered.
       this.isAnswered = !(error instanceof TypeError);
-      if (this.isAnswered) this.problem = error.message;
+      if (this.isAnswered) this.problem = error.name === "TimeoutError" ? LATE : error.message;
       this.retry = setTimeout(() => this.refresh(), RETRY_MS);
       this.draw(this.shown ?? null, "The store cannot be read now.");
     }
@@ -103,15 +103,21 @@ export class Follower {
     Object.assign(this, changes);
     const isThere = this.isConnected && this.isAnswered;
     const waitsFor = this.told || this.problem;
-    const isLive = isThere && !waitsFor && !this.undrawn;
-    const notice = isThere ? waitsFor || this.undrawn : GONE;
-    const status = !isThere ? "not connected" : waitsFor ? "waiting for the store" : isLive ? "live" : "not up to date";
+    const [status, notice] = !isThere ? ["not connected", GONE] : waitsFor ? ["waiting for the store", waitsFor]
+      : this.undrawn ? ["not up to date", this.undrawn] : ["live", ""];
     render([h("p.notice", { role: "alert", hidden: !notice }, notice),
-      h("div.row", {}, this.choice(), h(`p.status.${isLive ? "on" : "off"}`, {},
+      h("div.row", {}, this.choice(), h(`p.status.${notice ? "off" : "on"}`, {},
         // What is read aloud is the state: a clock would be at every refresh.
         h("span", { role: "status" }, status),
-        isLive && this.updated && `, as of ${this.updated.toTimeString().slice(0, 8)}`)),
-      going(this.live)], this.host);
+        !notice && this.updated && `, as of ${this.updated.toTimeString().slice(0, 8)}`)),
+      this.going()], this.host);
+  }
+
+  /** What explorations do, and how many more there are. */
+  going() {
+    const { count: shown, others, pieces } = this.live;
+    return h("details.going", { open: true, hidden: shown + others === 0 }, h("summary", {}, "Being measured now: ",
+      count(shown, "exploration"), others > 0 && ` and ${others} more`), pieces.map(piece));
   }
 
   choice() {

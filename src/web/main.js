@@ -3,9 +3,8 @@
 import "./failure.js";
 import { render } from "preact";
 import { prepare } from "./chart.js";
-import { h } from "./dom.js";
+import { h, piece } from "./dom.js";
 import { chips } from "./filters.js";
-import { joined } from "./format.js";
 import { Follower } from "./live.js";
 import { Report } from "./report.js";
 import { filterOf, select } from "./selection.js";
@@ -23,16 +22,6 @@ const VIEWS = [["overview", "Overview", Overview], ["explore", "Explore", Explor
   ["predicted", "Predicted", Predicted], ["compare", "Compare", Compare], ["run", "Run", Run]];
 
 const SHORT_WAIT_MS = 60;
-
-/** What stands above the views. */
-function header({ title, description, facts, constants }) {
-  const fact = ([name, text]) => h("div", {}, h("dt", {}, name), h("dd", {}, text));
-  const list = (named) => h("dl.facts", {}, named.map(fact));
-  const paragraphs = description.split("\n").filter((line) => line.trim());
-  return h("header", {}, h("h1", {}, title), paragraphs.map((line) => h("p.lead", {}, line)),
-    h("details.same", {}, h("summary", {}, joined(facts.slice(0, 3).map(([, text]) => text))), list(facts),
-      constants.length > 0 && [h("h2", {}, "The same in every configuration"), list(constants)]));
-}
 
 const navigation = (current) => h("nav", { "aria-label": "Views" }, h("ul", {}, VIEWS.map(([view, title]) =>
   h("li", {}, h("a", { href: state.link(view), "aria-current": view === current ? "page" : null }, title)))));
@@ -93,7 +82,7 @@ class Page {
     const root = this.roots.get(name);
     render(h(View, { page: this }), root);
     const place = (body) => body && body.firstChild !== root && body.replaceChildren(root);
-    render([header(this.report.model), navigation(name), h("div", {}, name !== "run" && chips(this)),
+    render([this.report.model.page.header.map(piece), navigation(name), h("div", {}, name !== "run" && chips(this)),
       h("div", { id: "body", ref: place }), pickedBar(this.report)], this.host);
     document.documentElement.dataset.view = name;
   }

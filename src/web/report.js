@@ -8,7 +8,7 @@ const MOST_GROUPS = 4;
 export class Report {
   constructor(model) {
     const { configurations: { count, state, group, starved, estimates }, unmeasured, runs } = model;
-    Object.assign(this, { model, count, group, states: new Set(state), starved: new Set(starved) });
+    Object.assign(this, { model, count, group, starved: new Set(starved) });
     // Points that were not measured stand behind the configurations.
     this.unmeasured = range(count, count + unmeasured.count);
     this.state = [...state, ...this.unmeasured.map(() => "missing")];
@@ -21,13 +21,10 @@ export class Report {
     this.breakdowns = model.breakdowns.map(breakdownOf);
     this.runsOf = Array.from({ length: count }, () => []);
     runs.configuration.forEach((configuration, run) => this.runsOf[configuration].push(run));
+    const facetOf = (axis) => ({ ...axis, key: `f.${axis.field}`, names: axis.texts });
+    this.facets = [stateFacet(state), ...this.axes.map(facetOf)];
     this.labels = range(count).map((i) => this.labelOf(i));
-  }
-
-  /** Labels as a search reads them: made when the first one is asked for. */
-  get lower() {
-    this.lowerLabels ??= this.labels.map((label) => label.toLowerCase());
-    return this.lowerLabels;
+    this.searched = this.labels.map((label, i) => `${label.toLowerCase()} ${state[i]}`);
   }
 
   reason(i) {
@@ -135,6 +132,13 @@ function predictionOf({ measured: value, predicted, off, low, high, n, basis, te
     predicted: foretold, off: measured({ key: `${field}o`, label: "off by", unit: "%" }, { value: off }),
     isKnown: (i) => found.value(i) !== null && foretold.value(i) !== null,
   };
+}
+
+/** What became of configurations as a facet: {key, label, codes of `names`, which the address has, their `texts`}. */
+function stateFacet(state) {
+  const names = Object.keys(STATES).filter((name) => state.includes(name));
+  const [texts, codes] = [names.map((name) => STATES[name]), state.map((name) => names.indexOf(name))];
+  return { key: "s", label: "state", names, texts, codes };
 }
 
 /** An axis with its columns, and its values as texts: by themselves, and as part of a label. */

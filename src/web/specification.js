@@ -1,7 +1,7 @@
 // A chart's specification as Vega-Lite takes it: with what the reader chose, and as wide as there is room.
 
 import { max, range, sum } from "d3-array";
-import { state } from "./state.js";
+import { chosen } from "./dom.js";
 import theme from "./theme.json";
 
 const PANEL_WIDTH = 250;
@@ -13,18 +13,16 @@ const LEGEND_MARGIN = 24;
 const WIDEST_TITLE = 420;
 
 /** What a choice of a chart may be: [field, text]. */
-export function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing }) {
+export function optionsOf({ metrics, axes, predictions }, { of, may_be_nothing: mayBeNothing, chosen: only }) {
+  if (of === "fixed") return [[only, ""]];
   const numeric = axes.filter((axis) => axis.numeric);
   const columns = { metrics, axes, numeric_axes: numeric, numbers: [...metrics, ...numeric], predictions }[of] ?? [];
   return [...(mayBeNothing ? [["-", "nothing"]] : []), ...columns.map(({ field, heading }) => [field, heading])];
 }
 
 /** The field that the address says, or else the chart. */
-export function chosenOf(report, chart, choice) {
-  const options = optionsOf(report, choice).map(([field]) => field);
-  const asked = state.get(`${chart.id}.${choice.name}`);
-  return options.includes(asked) ? asked : choice.chosen || (options[0] ?? "");
-}
+export const chosenOf = (report, chart, choice) =>
+  chosen(`${chart.id}.${choice.name}`, optionsOf(report, choice), choice.chosen);
 
 const domainOf = ({ values }) => values.map((value) => value ?? "none");
 const shownOf = ({ field }) => `shown_${field}`;
@@ -47,15 +45,15 @@ const REFERENCE = /"@([a-z]+)(?:\.([a-z_]+))?"|@([a-z]+)(?:\.([a-z_]+))?/g;
 const NOTHING = "@";
 
 /** `spec` with its references resolved; a channel whose field is not chosen is left out. */
-function resolved(spec, chosen) {
-  const valueOf = (name, part = "field") => chosen[name]?.[part === "title" ? "heading" : part];
+function resolved(spec, columns) {
+  const valueOf = (name, part = "field") => columns[name]?.[part === "title" ? "heading" : part];
   const text = JSON.stringify(spec).replace(REFERENCE, (_, whole, part, name, partOfIt) =>
     whole ? JSON.stringify(valueOf(whole, part) ?? NOTHING) : valueOf(name, partOfIt) ?? "_");
   return JSON.parse(text, (key, node) => {
     if (Array.isArray(node)) return node.filter(() => true);  // without what is left out
     if (node === NOTHING && key !== "field") return key === "title" ? null : undefined;
     if (node?.field === NOTHING) return undefined;
-    const column = ["color", "shape"].includes(key) ? chosen[key] : null;
+    const column = ["color", "shape"].includes(key) ? columns[key] : null;
     return column?.texts && node.field === column.field ? withDomain(node, column) : node;
   });
 }
@@ -77,9 +75,9 @@ function legend(width, { color, shape }) {
   return { ...theme.legend, labelLimit, columns };
 }
 
-function config(width, { x, ...chosen }) {
+function config(width, { x, ...marked }) {
   return {
-    ...theme, legend: legend(width, chosen),
+    ...theme, legend: legend(width, marked),
     header: { ...theme.header, labelLimit: Math.min(WIDEST_TITLE, width - 20) },
     axisXQuantitative: { tickCount: Math.max(3, Math.floor(width / 95)) },
     axisXDiscrete: names(x, width),
@@ -102,11 +100,11 @@ function widthsOfPanels({ spec, facet }, { panels = 0, columns, longest = 0 }, w
 }
 
 /** `data` is what the data set of the chart made, for a figure so many pixels wide. */
-export function specificationOf(chart, chosen, data, width) {
-  const spec = resolved(chart.spec, chosen);
-  const legends = Object.entries(legendsOf(chosen, data.records)).map(([name, value]) => ({ name, value }));
+export function specificationOf(chart, columns, data, width) {
+  const spec = resolved(chart.spec, columns);
+  const legends = Object.entries(legendsOf(columns, data.records)).map(([name, value]) => ({ name, value }));
   return {
-    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config: config(width, chosen),
+    $schema: "https://vega.github.io/schema/vega-lite/v6.json", config: config(width, columns),
     description: `${chart.title}. ${chart.text}`, data: { name: "records" }, ...spec,
     params: [...(spec.params ?? []), ...legends],
     ...(spec.facet ? widthsOfPanels(spec, data, width)

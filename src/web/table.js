@@ -19,8 +19,8 @@ export function stateBadge(report, i) {
 
 /** Columns that stand in every table: by value(i) is sorted, cell(i) is shown, saved(i) or else value(i) saved. */
 function coordinatesOf(report) {
-  const run = (i) => h("a", {
-    href: state.link("run", { run: report.uid(i) }), "aria-label": `run of configuration ${i + 1}`,
+  const run = (i, tabindex) => h("a", {
+    tabindex, href: state.link("run", { run: report.uid(i) }), "aria-label": `run of configuration ${i + 1}`,
   }, String(i + 1));
   const order = Object.keys(STATES);
   const coordinate = ({ field, label, numeric, place, codes, texts }) => {
@@ -107,12 +107,27 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
   const picked = report.configurationOf(state.get("pick"));
   const space = (count) => count > 0 && !isPrinted
     && h("tr.space", { "aria-hidden": "true" }, h("td", { colspan: columns.length, height: count * ROW_HEIGHT }));
+  // Tab stops at one row, and arrows lead on from it: beyond those in sight some more are made.
+  const [stop, setStop] = useState(0);
+  const indexOf = (element) => Number(element.closest("tr").ariaRowIndex);
+  const move = (event) => {
+    const index = indexOf(event.target) + ({ ArrowDown: 1, ArrowUp: -1 }[event.key] ?? NaN);
+    const next = event.currentTarget.querySelector(`[aria-rowindex="${index}"] ${event.target.tagName}`);
+    if (next) event.preventDefault();
+    next?.focus();
+  };
   // The click of the button is that of its row.
-  const pick = (i) => h("button.pick", { "aria-label": `pick configuration ${i + 1}`, "aria-pressed": i === picked });
-  const row = (i, at) => h(i === picked ? "tr.picked" : "tr", {
-    key: report.uid(i), "aria-rowindex": first + at + 2,
-    onclick: ({ target }) => target.closest("a") || (i === picked ? state.set({ pick: "" }) : state.pick(report.uid(i))),
-  }, columns.map((column, place) => h(column.number ? "td.n" : "td", {}, place === 0 && pick(i), column.cell(i))));
+  const pick = (i, tabindex) => h("button.pick",
+    { tabindex, "aria-label": `pick configuration ${i + 1}`, "aria-pressed": i === picked });
+  const row = (i, at) => {
+    const tabindex = first + at === Math.max(first, Math.min(stop, last - 1)) ? 0 : -1;
+    return h(i === picked ? "tr.picked" : "tr", {
+      key: report.uid(i), "aria-rowindex": first + at + 2,
+      onclick: ({ target }) => target.closest("a")
+        || (i === picked ? state.set({ pick: "" }) : state.pick(report.uid(i))),
+    }, columns.map((column, place) =>
+      h(column.number ? "td.n" : "td", {}, place === 0 && pick(i, tabindex), column.cell(i, tabindex))));
+  };
 
   return h("section.table", { "aria-label": caption },
     h("div.tools", {}, h("p.note", { role: "status" }, share(rows.length, report.count)),
@@ -120,6 +135,7 @@ export function Table({ page: { report, isPrinted }, rows, fallback = "metrics",
       h("button.plain", { onclick: () => save(columns, all) }, "Save as CSV")),
     h("div.scroll.tall", { role: "region", "aria-label": `${caption}, scrolls`, tabindex: "0", ...attributes },
       h("table.grid.rows", { "aria-label": caption, "aria-rowcount": rows.length + 1 }, head(columns, key, direction),
-        h("tbody", {}, space(first), all.slice(first, last).map(row), space(all.length - last)))),
+        h("tbody", { onkeydown: move, onfocusin: ({ target }) => setStop(indexOf(target) - 2) },
+          space(first), all.slice(first, last).map(row), space(all.length - last)))),
     isPrinted && last < all.length && h("p.note", {}, `The first ${share(last, all.length)} rows.`));
 }

@@ -4,7 +4,8 @@ import { render } from "preact";
 import { h } from "./dom.js";
 
 const MARGIN = 12;
-const tip = Object.assign(document.createElement("div"), { id: "tip", role: "tooltip", hidden: true });
+const tip = Object.assign(document.createElement("div"),
+  { id: "tip", role: "tooltip", ariaLive: "polite", hidden: true });
 
 /** Without `lines` there is nothing to show. */
 export function showTip({ clientX, clientY }, lines) {

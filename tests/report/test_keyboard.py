@@ -43,6 +43,54 @@ def test_a_row_is_picked_by_keyboard(page_of):
     assert "pick=" not in reader.address and reader.count("tr.picked") == 0
 
 
+def test_points_of_a_chart_are_read_and_picked_by_keyboard(page_of):
+    reader = page_of("vit", "explore")
+    page = reader.page
+    page.get_by_role("button", name="save One against another").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    told = page.get_by_role("tooltip").inner_text
+    first = told()
+    assert len(first.splitlines()) > 2
+    page.keyboard.press("ArrowRight")
+    assert told() != first
+    page.keyboard.press("ArrowLeft")
+    assert told() == first
+    page.keyboard.press("Enter")
+    reader.settle()
+    assert re.search(r"pick=[0-9a-f]{32}", reader.address)
+    assert reader.text(".picked strong") == first.splitlines()[0]
+    page.keyboard.press("Tab")
+    assert not page.get_by_role("tooltip").is_visible()
+    assert reader.axe() == []
+
+
+def test_the_rows_of_a_table_are_one_stop_and_arrows_lead_through_them(page_of):
+    reader = page_of("ten_thousand", "explore")
+    rows = reader.page.locator("table.rows tbody")
+    press = reader.page.keyboard.press
+    assert rows.locator(":is(a, button):not([tabindex='-1'])").count() == 2
+    rows.get_by_role("button", name="pick configuration 1", exact=True).focus()
+    for _ in range(6):
+        for _ in range(10):
+            press("ArrowDown")
+        reader.settle()
+    press("ArrowUp")
+    focused = "document.activeElement.ariaLabel"
+    assert reader.page.evaluate(focused) == "pick configuration 60"
+    assert rows.get_by_role("button", name="pick configuration 60", exact=True).is_visible()
+    press("Tab")
+    assert reader.page.evaluate(focused) == "run of configuration 60"
+    press("ArrowDown")
+    assert reader.page.evaluate(focused) == "run of configuration 61"
+    reader.settle()
+    assert rows.locator(":is(a, button):not([tabindex='-1'])").count() == 2
+    press("Tab")
+    assert not reader.page.evaluate("document.activeElement.closest('tbody') !== null")
+    press("Shift+Tab")
+    assert reader.page.evaluate(focused) == "run of configuration 61"
+
+
 def test_a_range_is_kept_by_keyboard(page_of, samples):
     estimates = model_of(samples, "vit")["configurations"]["estimates"]["throughput"]["value"]
     known = [value for value in estimates if value is not None]

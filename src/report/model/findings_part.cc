@@ -13,7 +13,8 @@ json ComparisonJson(const Comparison& comparison) {
           {"together", comparison.together}};
 }
 
-/// Where the page shows the configurations that a finding tells of: a view and what its address says.
+}  // namespace
+
 json LinkOf(const ReportContent& content, const Finding& finding) {
   const auto side = [](const space::Value& value) {
     const json side = ValueJson(value);
@@ -38,8 +39,6 @@ json LinkOf(const ReportContent& content, const Finding& finding) {
               {"b", run(finding.configurations[0])}};
   }
 }
-
-}  // namespace
 
 json FindingsPart(const ReportContent& content) {
   json list = json::array();

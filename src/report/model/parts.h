@@ -28,6 +28,8 @@ nlohmann::json PublishedPart(const ReportContent& content);
 /// Every run; values, provenance and series of those that the limits allow.
 nlohmann::json RunsPart(const ReportContent& content, const ModelLimits& limits);
 
+/// Where the page shows the configurations that a finding tells of: a view and what its address says; null: nowhere.
+nlohmann::json LinkOf(const ReportContent& content, const Finding& finding);
 /// Seven significant digits; null of what is not finite.
 nlohmann::json Rounded(double value);
 /// Null for None.

@@ -8,6 +8,7 @@
 #include "report/facts.h"
 #include "report/model/figures.h"
 #include "report/model/parts.h"
+#include "report/report_sections.h"
 
 namespace assay::report {
 namespace {
@@ -28,16 +29,25 @@ json CountsJson(const ReportContent& content) {
   json counts = {{"measurements", content.results.measurements().size()},
                  {"points", content.results.CountOfPoints()},
                  {"planned_points", content.input.planned_points}};
+  std::map<CellState, size_t> counted = CountsOf(content);
   for (const CellState state : kCellStates) {
-    counts[std::string(ToString(state))] = 0;
+    counts[std::string(ToString(state))] = counted[state];
   }
-  for (const Configuration& configuration : content.results.configurations()) {
-    counts[std::string(ToString(StateOf(configuration)))].get_ref<json::number_integer_t&>() += 1;
-  }
-  const size_t planned = content.input.planned_points;
-  const size_t points = content.results.CountOfPoints();
-  counts[std::string(ToString(CellState::kMissing))] = planned > points ? planned - points : 0;
   return counts;
+}
+
+template <typename... Write>
+json PiecesOf(const ReportContent& content, Write... write) {
+  Markup html;
+  (write(html, content), ...);
+  return std::move(html).Pieces();
+}
+
+/// What the page shows as it is.
+json PagePart(const ReportContent& content) {
+  return {{"header", PiecesOf(content, WriteHeader)},
+          {"overview", PiecesOf(content, WriteStates, WriteFindings)},
+          {"crossings", PiecesOf(content, WriteCrossings)}};
 }
 
 /// What a step's loss is the mean of.
@@ -99,6 +109,7 @@ json ReportModel(const ReportContent& content, const ModelLimits& limits) {
   model["published"] = PublishedPart(content);
   model["runs"] = RunsPart(content, limits);
   model["charts"] = ChartsJson(content);
+  model["page"] = PagePart(content);
   return model;
 }
 

@@ -3,10 +3,9 @@
 import { min, range } from "d3-array";
 import { charts } from "../chart.js";
 import { placeOn } from "../datasets.js";
-import { choose, grid, h, strengthBadge } from "../dom.js";
+import { choose, chosen, grid, h, strengthBadge } from "../dom.js";
 import { count, exact, joined, probability, ratio } from "../format.js";
 import { compare, FEWEST_FOR_INTERVAL, judge } from "../statistics.js";
-import { state } from "../state.js";
 import { useDetails } from "./details.js";
 
 const MOST_PAIRS = 30;
@@ -113,26 +112,22 @@ function TwoRuns({ page, a, b }) {
     differences("Values that differ", targets, first.values, second.values, units)];
 }
 
-/** What is compared, as the address says it, or what a reader would look for first. */
-function chosen(report, axes) {
-  const asked = state.get("by");
-  const fallback = axes.find(({ condition }) => condition) ?? axes.find(({ role }) => role === "series") ?? axes[0];
-  const by = asked === "run" || report.columns.get(asked)?.texts ? asked : fallback?.field ?? "run";
+/** What is compared, as the address says it, or what a reader would look for first; `controls` choose it. */
+function sidesOf(report) {
+  const axes = report.axes.filter(({ values }) => values.length > 1);
+  const likely = axes.find(({ condition }) => condition) ?? axes.find(({ role }) => role === "series");
+  const kinds = [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]];
+  const by = chosen("by", kinds, likely?.field);
   const axis = report.columns.get(by);
   const options = axis ? axis.texts.map((text) => [text, text]) : report.runOptions();
-  const values = options.map(([value]) => value);
-  const [first, second] = ["a", "b"].map((key) => values.find((value) => value === state.get(key)));
-  const a = first ?? values.find((value) => value === String(axis?.baseline)) ?? values[0];
-  const metric = report.metrics.find(({ field }) => field === state.get("of")) ?? report.metrics[0];
-  return { by, axis, options, a, b: second ?? values.find((value) => value !== a), metric };
-}
-
-function controls(report, axes, { by, options, a, b, metric }) {
-  const sides = [...axes.map(({ field, label }) => [field, label]), ["run", "two runs"]];
+  const a = chosen("a", options, String(axis?.baseline));
+  const b = chosen("b", options, options.find(([value]) => value !== a)?.[0]);
   const metrics = report.metrics.map(({ field, title }) => [field, title]);
-  return h("div.tools", {}, choose("compare", "by", sides, by, { a: "", b: "" }),
+  const of = chosen("of", metrics);
+  const controls = h("div.tools", {}, choose("compare", "by", kinds, by, { a: "", b: "" }),
     choose("first", "a", options, a), choose("second", "b", options, b),
-    by !== "run" && metrics.length > 1 && choose("pair by pair", "of", metrics, metric.field));
+    axis && metrics.length > 1 && choose("pair by pair", "of", metrics, of));
+  return { controls, axis, a, b, metric: report.columns.get(of) };
 }
 
 /** All matched pairs of two values of an axis. */
@@ -147,15 +142,12 @@ function matched(report, { pairs, together, placeOf }, effects) {
 
 export function Compare({ page }) {
   const { report, selection } = page;
-  const axes = report.axes.filter(({ values }) => values.length > 1);
-  const sides = chosen(report, axes);
-  const { by, axis, a, b, metric } = sides;
-  const isPossible = a !== undefined && b !== undefined && a !== b;
-  const found = isPossible && axis && matchedPairs(report, selection.rows, axis, a, b);
+  const { controls, axis, a, b, metric } = sidesOf(report);
+  const found = axis && a !== b && matchedPairs(report, selection.rows, axis, a, b);
   const effects = found ? effectsOf(report, found) : [];
   const effect = effects.find((one) => one.metric === metric);
-  const result = !isPossible ? h("p.empty", {}, "There are no two sides to compare.")
-    : by === "run" ? h(TwoRuns, { page, a, b }) : matched(report, found, effects);
-  return h("div.view", {}, controls(report, axes, sides), h("div", {}, result),
+  const result = a === b ? h("p.empty", {}, "There are no two sides to compare.")
+    : found ? matched(report, found, effects) : h(TwoRuns, { page, a, b });
+  return h("div.view", {}, controls, h("div", {}, result),
     effect && charts(page, "compare", () => true, { pairs: ratioData(report, found, effect) }));
 }

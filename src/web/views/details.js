@@ -8,12 +8,12 @@ const RETRY_MS = 3000;
  * {uids, details} of the runs wanted last that have come: of each {values, told, series, lanes}, or null where they are
  * not at hand. Of a server they are asked for until they come.
  */
-export function useDetails({ source, report }, uids) {
+export function useDetails({ source }, uids) {
   const [got, take] = useState({ uids: [], details: [] });
   useEffect(() => {
     let isWanted = true;
     const ask = async () => {
-      const details = await Promise.all(uids.map((uid) => source.details(report, uid).catch(() => null)));
+      const details = await Promise.all(uids.map((uid) => source.details(uid).catch(() => null)));
       if (!isWanted) return;
       take({ uids, details });
       if (source.live && details.includes(null)) setTimeout(() => isWanted && ask(), RETRY_MS);
