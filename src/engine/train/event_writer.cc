@@ -13,16 +13,23 @@ namespace assay::engine {
 
 void EventWriter::write(const job::Event& event) {
   const std::lock_guard lock(mutex_);
-  write_line(event);
+  if (!is_over_) {
+    write_line(event);
+  }
 }
 
-void EventWriter::write_last_and_exit(const job::Event& event, int code) {
+void EventWriter::write_last(const job::Event& event) {
   const std::lock_guard lock(mutex_);
+  is_over_ = true;
   try {
     write_line(event);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "assay-worker: %s\n", error.what());
   }
+}
+
+void EventWriter::write_last_and_exit(const job::Event& event, int code) {
+  write_last(event);
   std::fflush(stderr);
   ::_exit(code);
 }

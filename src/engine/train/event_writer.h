@@ -23,8 +23,11 @@ class EventWriter {
   /// error.
   void write(const job::Event& event);
 
-  /// Writes `event` and ends the process with `code` while no other thread can write: nothing follows the event.
-  /// Neither destructors nor exit handlers run.
+  /// Writes `event`, behind which nothing follows: what other threads write then is dropped. Where it cannot be
+  /// written, standard error says why.
+  void write_last(const job::Event& event);
+
+  /// Likewise, and ends the process with `code`. Neither destructors nor exit handlers run.
   [[noreturn]] void write_last_and_exit(const job::Event& event, int code);
 
  private:
@@ -32,6 +35,7 @@ class EventWriter {
 
   int fd_;
   std::mutex mutex_;
+  bool is_over_ = false;  // guarded by mutex_
 };
 
 }  // namespace assay::engine

@@ -62,6 +62,14 @@ TEST(EventWriter, ReportsOtherErrors) {
   EXPECT_THROW(events.write(job::Saved{}), StatusError);
 }
 
+TEST(EventWriter, NothingFollowsTheLastEvent) {
+  Pipe pipe;
+  EventWriter events(pipe.writer());
+  events.write_last(job::Saved{.path = "/last"});
+  events.write(job::Saved{.path = "/late"});
+  EXPECT_EQ(pipe.read(), job::ToJsonLine(job::Saved{.path = "/last"}) + "\n");
+}
+
 TEST(EventWriter, LastEventEndsTheProcess) {
   EXPECT_EXIT(EventWriter(STDERR_FILENO).write_last_and_exit(job::Saved{.path = "/out"}, 7), testing::ExitedWithCode(7),
               "\"path\":\"/out\"");

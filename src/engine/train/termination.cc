@@ -1,8 +1,10 @@
 #include "engine/train/termination.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <string>
 #include <thread>
 
@@ -32,13 +34,15 @@ void TerminationWatcher::wait_for_signal() {
   int signal = 0;
   sigwait(&signals, &signal);
   const auto lock = defer();
-  if (last_work_) {
-    last_work_();
-  }
   job::Ended ended;
   ended.kind = job::EndKind::kError;
   ended.reason = fmt::format("interrupted by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
-  events_.write_last_and_exit(ended, ExitCode(Status::Aborted(ended.reason)));
+  events_.write_last(ended);
+  if (last_work_) {
+    last_work_();
+  }
+  std::fflush(stderr);
+  ::_exit(ExitCode(Status::Aborted(ended.reason)));
 }
 
 }  // namespace assay::engine

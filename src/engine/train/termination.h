@@ -20,8 +20,9 @@ class TerminationWatcher {
   /// While the lock is held, termination waits: for writing files.
   [[nodiscard]] std::unique_lock<std::mutex> defer() { return std::unique_lock(deferring_); }
 
-  /// What is done before a signal ends the process, beside whatever the others still do: it must not throw, and must
-  /// be short, since who asked for the end does not wait long. Empty: nothing. Returns when none is being done.
+  /// What is done when a signal ends the process, behind the `ended` event and beside whatever the others still do: it
+  /// must not throw, and must be short, since who asked for the end does not wait long. Empty: nothing. Returns when
+  /// none is being done.
   void set_last_work(std::function<void()> work) {
     const auto lock = defer();
     last_work_ = std::move(work);
