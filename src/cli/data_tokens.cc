@@ -38,9 +38,7 @@ Result<shards::RowTokenizer> MakeRowTokenizer(const std::string& model, const st
     }
     folder = ref.tokenizer_dir;
   }
-  ASSAY_ASSIGN_OR_RETURN(data::Tokenizer tokenizer, data::LoadTokenizerFolder(folder));
-  ASSAY_ASSIGN_OR_RETURN(data::RowEncoder encoder,
-                         data::RowEncoder::Create(std::move(tokenizer), response_template, kLongestRow));
+  ASSAY_ASSIGN_OR_RETURN(data::RowEncoder encoder, data::RowEncoder::Open(folder, response_template, kLongestRow));
   ASSAY_ASSIGN_OR_RETURN(std::string hash, data::HashRowEncoding(folder, response_template));
   auto shared = std::make_shared<const data::RowEncoder>(std::move(encoder));
   return shards::RowTokenizer{.tokenize = [shared](std::string_view json) { return Tokenize(*shared, json); },

@@ -23,7 +23,7 @@ namespace assay::data {
 namespace {
 
 /// A change of the tokeniser's ids, of the masks or of the file's format must change this.
-constexpr std::string_view kRowsCacheVersion = "3";
+constexpr std::string_view kRowsCacheVersion = "4";
 constexpr uint64_t kShortestCut = 256;
 
 /// The id of a data set is that data set, whatever lies in the working folder: results are recorded under it.
@@ -44,8 +44,8 @@ std::string CacheOf(const DataSpec& spec) {
 }
 
 /// The files that decide what a tokeniser does.
-constexpr std::array<std::string_view, 3> kTokenizerFiles = {"tokenizer.json", "tokenizer_config.json",
-                                                             "special_tokens_map.json"};
+constexpr std::array<std::string_view, 4> kTokenizerFiles = {"tokenizer.json", "tokenizer_config.json",
+                                                             "special_tokens_map.json", "chat_template.jinja"};
 
 /// The cached file, if it is whole and of these rows.
 bool IsUsable(const std::string& path, int64_t rows) {

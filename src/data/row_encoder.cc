@@ -66,12 +66,22 @@ ChatText RenderChat(const std::vector<Message>& messages) {
 }
 
 Result<RowEncoder> RowEncoder::Create(std::optional<Tokenizer> tokenizer, std::string response_template,
-                                      int64_t max_tokens) {
-  RowEncoder encoder(std::move(tokenizer), std::move(response_template), max_tokens);
+                                      int64_t max_tokens, std::shared_ptr<const ChatTemplate> chat) {
+  RowEncoder encoder(std::move(tokenizer), std::move(response_template), max_tokens, std::move(chat));
   if (encoder.tokenizer_) {
     ASSAY_ASSIGN_OR_RETURN(encoder.template_ids_, encoder.tokenizer_->Encode(encoder.response_template_, false));
   }
   return encoder;
+}
+
+Result<RowEncoder> RowEncoder::Open(const std::string& tokenizer_dir, std::string response_template,
+                                    int64_t max_tokens) {
+  if (tokenizer_dir.empty()) {
+    return Create(std::nullopt, std::move(response_template), max_tokens);
+  }
+  ASSAY_ASSIGN_OR_RETURN(Tokenizer tokenizer, LoadTokenizerFolder(tokenizer_dir));
+  ASSAY_ASSIGN_OR_RETURN(auto chat, ChatTemplate::Open(tokenizer_dir));
+  return Create(std::move(tokenizer), std::move(response_template), max_tokens, std::move(chat));
 }
 
 Result<TokenRow> RowEncoder::Encode(const Row& row) const {
@@ -162,7 +172,8 @@ Result<TokenRow> RowEncoder::EncodePromptCompletion(const Row& row) const {
 }
 
 Result<TokenRow> RowEncoder::EncodeMessages(const Row& row) const {
-  const ChatText chat = RenderChat(row.messages);
+  ASSAY_ASSIGN_OR_RETURN(const ChatText chat,
+                         chat_ != nullptr ? chat_->Render(row.messages) : Result(RenderChat(row.messages)));
   ASSAY_ASSIGN_OR_RETURN(Ids encoded, EncodeUpTo(chat.text, /*add_special_tokens=*/false));
   TokenRow result = WithLabelsFrom(std::move(encoded.ids), INT64_MAX);
   // The number of whole tokens in front of a byte of the text: a token that spans it belongs to what follows.

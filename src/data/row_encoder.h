@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "data/chat_template.h"
 #include "data/rows.h"
 #include "data/tokenizer/tokenizer.h"
 
@@ -16,15 +18,8 @@ namespace assay::data {
 /// The template of the reference trainer, which parts prompt and response of a kText row.
 inline constexpr std::string_view kDefaultResponseTemplate = "\n### Response:";
 
-/// Renders a conversation as ChatML: "<|im_start|>role\ncontent<|im_end|>\n" a turn.
-struct ChatText {
-  struct Span {
-    size_t begin;
-    size_t end;
-  };
-  std::string text;
-  std::vector<Span> answers;  ///< bytes of `text` to learn from: each assistant turn's content and its <|im_end|>
-};
+/// A conversation as ChatML, "<|im_start|>role\ncontent<|im_end|>\n" a turn: what a tokeniser without a chat template
+/// of its own gets. Answers are each assistant turn's content and its <|im_end|>.
 ChatText RenderChat(const std::vector<Message>& messages);
 
 /// Turns rows into ids and labels. Labels, by kind (masked tokens are kMaskedLabel):
@@ -32,7 +27,8 @@ ChatText RenderChat(const std::vector<Message>& messages);
 ///   DataCollatorForCompletionOnlyLM does; where a tokeniser joins the template's first characters with the text before
 ///   it and there is no match, its ids without the first two are looked for, as fms-hf-tuning does. EOS is appended.
 /// - kPromptCompletion: as many tokens masked as the prompt alone has, as trl's SFTTrainer does. EOS is appended.
-/// - kMessages: all masked but the answers of RenderChat. No special token is added to the ChatML text.
+/// - kMessages: all masked but the answers that the tokeniser's chat template, or else RenderChat, says there are. No
+///   special token is added to the text of either.
 /// - kTokens: taken as they are.
 /// Immutable; safe from several threads.
 class RowEncoder {
@@ -40,10 +36,15 @@ class RowEncoder {
   /// Rows are cut to `max_tokens`: of a text that is much longer only as much as that needs is tokenised. Without a
   /// tokeniser only kTokens rows can be encoded.
   static Result<RowEncoder> Create(std::optional<Tokenizer> tokenizer, std::string response_template,
-                                   int64_t max_tokens);
+                                   int64_t max_tokens, std::shared_ptr<const ChatTemplate> chat = nullptr);
+  /// With the tokeniser of a folder and its chat template, if it has one; an empty name is no tokeniser.
+  static Result<RowEncoder> Open(const std::string& tokenizer_dir, std::string response_template, int64_t max_tokens);
 
   /// Fails when a kText row does not hold the response template, and when a row of text comes without a tokeniser.
   Result<TokenRow> Encode(const Row& row) const;
+
+  /// As Tokenizer has it; 0 without one.
+  int64_t vocab_size() const { return tokenizer_ ? tokenizer_->vocab_size() : 0; }
 
  private:
   struct Ids {
@@ -51,10 +52,12 @@ class RowEncoder {
     bool complete;  ///< the whole text is in `ids`
   };
 
-  RowEncoder(std::optional<Tokenizer> tokenizer, std::string response_template, int64_t max_tokens)
+  RowEncoder(std::optional<Tokenizer> tokenizer, std::string response_template, int64_t max_tokens,
+             std::shared_ptr<const ChatTemplate> chat)
       : tokenizer_(std::move(tokenizer)),
         response_template_(std::move(response_template)),
-        max_tokens_(static_cast<size_t>(max_tokens)) {}
+        max_tokens_(static_cast<size_t>(max_tokens)),
+        chat_(std::move(chat)) {}
 
   Result<Ids> EncodeUpTo(std::string_view text, bool add_special_tokens) const;
   Result<TokenRow> EncodeText(const Row& row) const;
@@ -67,6 +70,7 @@ class RowEncoder {
   std::string response_template_;
   std::vector<int32_t> template_ids_;
   size_t max_tokens_;
+  std::shared_ptr<const ChatTemplate> chat_;  ///< null: ChatML
 };
 
 }  // namespace assay::data

@@ -52,17 +52,11 @@ class BatchEncoder {
     if (encoder_ && (has_tokenizer_ || !needs_tokenizer)) {
       return Status::Ok();
     }
-    std::optional<Tokenizer> tokenizer;
-    if (needs_tokenizer) {
-      ASSAY_ASSIGN_OR_RETURN(tokenizer, LoadTokenizerFolder(options_.tokenizer_dir));
-      vocab_size_ = std::max(vocab_size_, tokenizer->vocab_size());
-    }
     has_tokenizer_ = needs_tokenizer;
-    auto encoder = RowEncoder::Create(std::move(tokenizer), options_.response_template, options_.max_tokens);
-    if (!encoder.ok()) {
-      return encoder.status();
-    }
-    encoder_.emplace(*std::move(encoder));
+    ASSAY_ASSIGN_OR_RETURN(RowEncoder encoder, RowEncoder::Open(needs_tokenizer ? options_.tokenizer_dir : "",
+                                                                options_.response_template, options_.max_tokens));
+    encoder_.emplace(std::move(encoder));
+    vocab_size_ = std::max(vocab_size_, encoder_->vocab_size());
     return Status::Ok();
   }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 #include "base/files.h"
@@ -15,14 +15,10 @@ namespace assay::engine {
 StreamedRows::StreamedRows(const job::TunePlan& plan, int64_t rows_of_step)
     : steps_(StreamedSource(plan, {.batch = rows_of_step}),
              [this](const shards::StreamedSample& sample) { return encode(sample); }) {
-  std::optional<data::Tokenizer> tokenizer;
-  if (!plan.tokenizer.empty()) {
-    tokenizer = value_or_throw(data::LoadTokenizerFolder(plan.tokenizer));
-    vocab_size_ = tokenizer->vocab_size();
-  }
   const int64_t cut = data::TokenizedLength(plan.model_max_length);
   encoder_ = std::make_unique<const data::RowEncoder>(
-      value_or_throw(data::RowEncoder::Create(std::move(tokenizer), plan.response_template, cut)));
+      value_or_throw(data::RowEncoder::Open(plan.tokenizer, plan.response_template, cut)));
+  vocab_size_ = std::max(vocab_size_, encoder_->vocab_size());
   if (!plan.resume) {
     steps_.begin(1);
   }
