@@ -23,6 +23,7 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     {"tune", "Train or fine-tune a model on your data: a language model, or a vision transformer", &AddTune},
+    {"generate", "Let a language model go on with a text", &AddGenerate},
     {"run", "Measure one point of an experiment", &AddRun},
     {"explore", "Measure every point of a discovery space", &AddExplore},
     {"results", "Print what has been measured", &AddResults},

@@ -10,6 +10,7 @@
 #include "data/model_catalogue.h"
 #include "data/prepare.h"
 #include "data/prompt_text.h"
+#include "data/text_prompt.h"
 
 namespace assay::cli {
 namespace {
@@ -95,6 +96,17 @@ Status HoldOutShare(const LanguageOptions& options, job::TunePlan& plan) {
   ASSAY_ASSIGN_OR_RETURN(const data::HeldOut files, data::HoldOutRows(plan.tokens_file, options.eval_share, plan.seed));
   plan.tokens_file = files.train_file;
   plan.eval_tokens_file = files.held_out_file;
+  return Status::Ok();
+}
+
+/// Of the text that is made before and after.
+Status CompleteSample(const LanguageOptions& options, const data::ModelRef& model, job::TunePlan& plan) {
+  if (options.sample_prompt.empty()) {
+    return Status::Ok();
+  }
+  const int64_t max_new_tokens = plan.sample.max_new_tokens;
+  ASSAY_ASSIGN_OR_RETURN(plan.sample, data::BeginText(model, options.sample_prompt, /*is_chat=*/false));
+  plan.sample.max_new_tokens = max_new_tokens;
   return Status::Ok();
 }
 
@@ -208,10 +220,11 @@ Status CompletePlan(const TuneOptions& options, LiveProgress& progress, job::Tun
   ASSAY_RETURN_IF_ERROR(CheckEvaluationOptions(options));
   ASSAY_RETURN_IF_ERROR(CompleteShared(options, plan));
   ASSAY_RETURN_IF_ERROR(job::CheckQuantization(plan));
-  ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_ASSIGN_OR_RETURN(const data::ModelRef model, data::ResolveModel(options.model, ShareDirectory()));
   plan.model_dir = model.dir;
   ASSAY_RETURN_IF_ERROR(CompleteAdapter(options, model, plan));
+  ASSAY_RETURN_IF_ERROR(CompleteSample(own, model, plan));
+  ASSAY_RETURN_IF_ERROR(job::CheckParallel(plan));
   ASSAY_RETURN_IF_ERROR(CompleteRows(options, model, progress, plan));
   return CompleteEvaluation(options, model, progress, plan);
 }
@@ -255,6 +268,12 @@ void AddLanguageOptions(CLI::App& app, TuneOptions& options) {
       ->check(NotNegative())
       ->capture_default_str();
   AddEvaluationOptions(app, options.language);
+  app.add_option("--sample-prompt", options.language.sample_prompt,
+                 "The model goes on with this text before the training and after it, by its likeliest tokens")
+      ->type_name("TEXT");
+  app.add_option("--sample-tokens", plan.sample.max_new_tokens, "Tokens of that text at most")
+      ->check(WholeNumber(1, 1 << 20))
+      ->capture_default_str();
   AddMethodOptions(app, options.language);
 }
 

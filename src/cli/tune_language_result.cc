@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "base/text.h"
 #include "cli/event_list.h"
 #include "cli/tune_result_parts.h"
+#include "data/text_stream.h"
 
 namespace assay::cli {
 namespace {
@@ -25,6 +29,50 @@ Tokens TokensOf(const std::vector<job::Step>& steps) {
   return tokens;
 }
 
+/// The texts of a training's samples, by when they were made; none where it has none, or its tokeniser is gone.
+std::map<std::string, std::string> SamplesOf(const job::TunePlan& plan, const job::RunRecord& record) {
+  std::map<std::string, std::vector<int64_t>> ids;
+  for (const job::Generated& token : job::EventsOf<job::Generated>(record)) {
+    ids[token.when].push_back(token.id);
+  }
+  std::map<std::string, std::string> texts;
+  if (ids.empty()) {
+    return texts;
+  }
+  const auto tokenizer = data::LoadTokenizerFolder(plan.sample.tokenizer);
+  for (const auto& [when, of_text] : ids) {
+    if (tokenizer.ok()) {
+      const auto text = data::TextBehind(*tokenizer, plan.sample.prompt_ids, of_text);
+      texts[when] = text.ok() ? *text : text.status().message();
+    }
+  }
+  return texts;
+}
+
+/// Empty without any.
+std::string EvaluationTable(const job::RunRecord& record) {
+  const auto evaluations = job::EventsOf<job::HeldOutLoss>(record);
+  if (evaluations.empty()) {
+    return "";
+  }
+  TextTable table({"step", "held-out loss", "perplexity", "rows", "tokens", "time"});
+  for (const job::HeldOutLoss& evaluation : evaluations) {
+    table.AddRow({std::to_string(evaluation.step), fmt::format("{:.4f}", evaluation.loss),
+                  FormatNumber(evaluation.perplexity), std::to_string(evaluation.rows),
+                  std::to_string(evaluation.tokens), FormatSeconds(evaluation.seconds)});
+  }
+  return '\n' + table.Render();
+}
+
+/// That of before comes first.
+std::string SampleTexts(const job::TunePlan& plan, const job::RunRecord& record) {
+  std::string texts;
+  for (const auto& [when, text] : SamplesOf(plan, record)) {
+    texts = fmt::format("\nsample {} the training:\n{}\n", when, text) + texts;
+  }
+  return texts;
+}
+
 }  // namespace
 
 void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann::json& json) {
@@ -38,6 +86,9 @@ void AddToJson(const job::TunePlan& plan, const job::RunRecord& record, nlohmann
   json["supervised_tokens"] = tokens.supervised;
   json["real_tokens_per_second"] = PerSecond(tokens.real, steps);
   json["evaluations"] = EventList<job::HeldOutLoss>(record);
+  if (const auto samples = SamplesOf(plan, record); !samples.empty()) {
+    json["samples"] = samples;
+  }
   if (!plan.data_uri.empty()) {
     json["data"] = StreamedDataJson(plan, record);
     json["data"]["real_tokens_per_second_without_stalls"] = PerSecondWithoutStalls(tokens.real, record);
@@ -57,18 +108,8 @@ void AddStepRows(const job::TunePlan&, const std::vector<job::Step>& steps, Text
                                       tokens.supervised, tokens.padded)});
 }
 
-std::string MoreTables(const job::TunePlan&, const job::RunRecord& record) {
-  const auto evaluations = job::EventsOf<job::HeldOutLoss>(record);
-  if (evaluations.empty()) {
-    return "";
-  }
-  TextTable table({"step", "held-out loss", "perplexity", "rows", "tokens", "time"});
-  for (const job::HeldOutLoss& evaluation : evaluations) {
-    table.AddRow({std::to_string(evaluation.step), fmt::format("{:.4f}", evaluation.loss),
-                  FormatNumber(evaluation.perplexity), std::to_string(evaluation.rows),
-                  std::to_string(evaluation.tokens), FormatSeconds(evaluation.seconds)});
-  }
-  return '\n' + table.Render();
+std::string MoreTables(const job::TunePlan& plan, const job::RunRecord& record) {
+  return EvaluationTable(record) + SampleTexts(plan, record);
 }
 
 }  // namespace assay::cli

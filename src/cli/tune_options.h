@@ -19,6 +19,7 @@ namespace assay::cli {
 struct LanguageOptions {
   job::TunePlan plan;  ///< its own fields as asked for, those of all kinds as they are by default
   std::string response_template = std::string(data::kDefaultResponseTemplate);
+  std::string sample_prompt;
   std::string target_modules;
   std::string adapter_dir;
   std::string eval_data;

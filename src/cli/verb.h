@@ -24,6 +24,7 @@ Action AddVerbs(CLI::App& app, std::span<const Verb> verbs);
 
 /// Each declares its options on `app` and returns its action. Options live in the action's own storage.
 Action AddTune(CLI::App& app);
+Action AddGenerate(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddExplore(CLI::App& app);
 Action AddResults(CLI::App& app);

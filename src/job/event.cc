@@ -47,6 +47,16 @@ constexpr const char* NameOf(const ConnectorStep*) {
   return "connector_step";
 }
 
+constexpr const char* NameOf(const Generated*) {
+  return "generated";
+}
+
+template <typename E, typename Visitor, EnableFor<E, Generated> = 0>
+void VisitFields(E& event, const Visitor& visit) {
+  visit("when", event.when);
+  visit("id", event.id);
+}
+
 template <typename E, typename Visitor, EnableFor<E, ConnectorStep> = 0>
 void VisitFields(E& event, const Visitor& visit) {
   visit("step", event.step);

@@ -4,8 +4,9 @@
 // `rank_step` after each optimiser step, `saved` when it saved, and `ended` last. On the way evaluations of held-out
 // rows have a `held_out_loss` each and checkpoints a `checkpointed`; a run that goes on from one has a `resumed`. A
 // checkpoint benchmark has a `checkpoint_transfer` of each rank for each save or load, a connector test a
-// `connector_step` at the end of each step. A worker that ends without `ended` was killed or vanished. Standard error
-// carries human text only. What a run over ranks adds stands in parallel_event.h.
+// `connector_step` at the end of each step, a sample of text a `generated` for each token. A worker that ends without
+// `ended` was killed or vanished. Standard error carries human text only. What a run over ranks adds stands in
+// parallel_event.h.
 #pragma once
 
 #include <cstdint>
@@ -108,6 +109,12 @@ struct Saved {
   double seconds = 0;  ///< that the first rank spent on it
 };
 
+/// A token of a sample of text.
+struct Generated {
+  std::string when;  ///< before | after the training; empty: there is none
+  int64_t id = 0;
+};
+
 /// Why the worker stopped.
 enum class EndKind {
   kDone,         ///< the plan was carried out
@@ -120,7 +127,8 @@ enum class EndKind {
 struct Ended {
   EndKind kind = EndKind::kDone;
   std::string reason;        ///< one line; empty when done
-  std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop | early_stopping
+  std::string stopped_by;    ///< max_steps | epochs | stop_after_seconds | auto_stop | early_stopping; of a text eos
+                             ///< | max_new_tokens
   double train_runtime = 0;  ///< seconds inside the training loop, warm-up of auto-stop included
   int64_t warmup_steps = 0;  ///< the first of the steps, which do not count; of auto-stop and the fair protocol
   double warmup_seconds = 0;
@@ -130,7 +138,7 @@ struct Ended {
 
 using Event = std::variant<Started, MemoryNeed, Loaded, Step, Saved, Ended, Topology, RankStep, DataUse, Evaluation,
                            HeldOutLoss, MemoryLedger, CollectiveTotals, Checkpointed, Resumed, CheckpointTransfer,
-                           CheckpointModel, ConnectorStep>;
+                           CheckpointModel, ConnectorStep, Generated>;
 
 /// One line of JSON, without the newline.
 std::string ToJsonLine(const Event& event);

@@ -62,10 +62,14 @@ Result<Plan> PlanFromJson(const nlohmann::json& json) {
   if (!json.is_object() || !json.contains("kind")) {
     return AsPlan(TunePlanFromJson(json));
   }
-  if (json["kind"] == "checkpoint") {
+  const nlohmann::json& kind = json["kind"];
+  if (kind == "checkpoint") {
     return AsPlan(CheckpointPlanFromJson(json));
   }
-  return json["kind"] == "connector" ? AsPlan(ConnectorPlanFromJson(json)) : AsPlan(VitPlanFromJson(json));
+  if (kind == "connector") {
+    return AsPlan(ConnectorPlanFromJson(json));
+  }
+  return kind == GeneratePlan::kKind ? AsPlan(ModelPlanFromJson<GeneratePlan>(json)) : AsPlan(VitPlanFromJson(json));
 }
 
 }  // namespace assay::job

@@ -7,12 +7,13 @@
 #include "base/status.h"
 #include "job/checkpoint_plan.h"
 #include "job/connector_plan.h"
+#include "job/model_plans.h"
 #include "job/tune_plan.h"
 #include "job/vit_plan.h"
 
 namespace assay::job {
 
-using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan, ConnectorPlan>;
+using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan, ConnectorPlan, GeneratePlan>;
 
 /// `visit` of the plan of a training, which `plan` must be.
 template <typename Visitor>

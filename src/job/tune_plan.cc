@@ -155,6 +155,11 @@ Status CheckParallel(const TunePlan& plan) {
     return Status::Unsupported("optimizer '" + plan.optimizer + "' is not supported over ranks, only '" +
                                kOptimizerOverRanks + "'");
   }
+  if (IsOverRanks(plan) && !plan.sample.prompt_ids.empty()) {
+    return Status::Unsupported(
+        "a sample of text is made by one rank without a plugin: leave it out, or make one afterwards "
+        "(assay generate)");
+  }
   return plan.quantize_bits == 0 ? Status::Ok() : CheckTrainsQuantised(plan);
 }
 
@@ -188,6 +193,9 @@ json ToJson(const TunePlan& plan) {
   json prompt;
   VisitPromptFields(plan.prompt, [&](const char* name, const auto& field) { prompt[name] = field; });
   object["prompt"] = std::move(prompt);
+  json sample;
+  VisitSampleFields(plan.sample, [&](const char* name, const auto& field) { sample[name] = field; });
+  object["sample"] = std::move(sample);
   object["knobs"] = KnobsToJson(plan.knobs);
   return object;
 }
@@ -197,7 +205,7 @@ Result<TunePlan> TunePlanFromJson(const json& object) {
   TunePlan plan;
   const FieldReader reader(object);
   VisitPlanFields(plan, reader);
-  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora", "prompt", "knobs"}, kPlanSource));
+  ASSAY_RETURN_IF_ERROR(reader.Finish({"schema", "lora", "prompt", "sample", "knobs"}, kPlanSource));
   ASSAY_RETURN_IF_ERROR(ReadKnobs(object, plan.knobs));
   if (const auto lora = object.find("lora"); lora != object.end()) {
     const FieldReader lora_reader(*lora);
@@ -208,6 +216,11 @@ Result<TunePlan> TunePlanFromJson(const json& object) {
     const FieldReader prompt_reader(*prompt);
     VisitPromptFields(plan.prompt, prompt_reader);
     ASSAY_RETURN_IF_ERROR(prompt_reader.Finish({}, std::string(kPlanSource) + ": prompt"));
+  }
+  if (const auto sample = object.find("sample"); sample != object.end()) {
+    const FieldReader sample_reader(*sample);
+    VisitSampleFields(plan.sample, sample_reader);
+    ASSAY_RETURN_IF_ERROR(sample_reader.Finish({}, std::string(kPlanSource) + ": sample"));
   }
   return plan;
 }

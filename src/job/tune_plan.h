@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "job/text_sample.h"
 #include "job/training_plan.h"
 
 namespace assay::job {
@@ -69,6 +70,7 @@ struct TunePlan : TrainingPlan {
   /// auto (adapted to the gradients in float16, off in other dtypes) | off | a number that it stays at. A step whose
   /// gradients overflow with it changes nothing.
   std::string loss_scale = "auto";
+  TextSample sample;               ///< made before the first step and after the last; on one rank without a plugin
   double label_smoothing = 0;      ///< share of each target that is spread over the whole vocabulary
   double neftune_noise_alpha = 0;  ///< of noise on the embeddings; 0: none
   std::string auto_stop_method;    ///< "" | WARMUP_60S_STABLE_120S_OR_10_STEPS

@@ -104,15 +104,15 @@ class Scan {
   at::Tensor forward() const {
     const at::Tensor y_TX = at::empty({xbc_TC_.size(0), space_.heads * space_.head_dim}, xbc_TC_.options());
     for (const size_t row : rows_to_visit(xbc_TC_, row_offsets_)) {
-      at::Tensor state_NPS = no_state();
-      for (int64_t begin = row_offsets_[row]; begin < end_of_visit(row); begin += kScanChunk) {
-        const int64_t length = std::min(kScanChunk, row_offsets_[row + 1] - begin);
-        const Chunk chunk = cut(begin, length);
-        const ChunkTerms terms = terms_of(chunk, space_);
-        y_TX.narrow(0, begin, length).copy_(output_of(terms, state_NPS, parameters_.skip_N, space_));
-        state_NPS = state_after(terms, state_NPS, space_);
-      }
+      forward_row(row, no_state(), y_TX);
     }
+    return y_TX;
+  }
+
+  /// Of one row that goes on from `state_NPS` (undefined: begins), which becomes the state after it.
+  at::Tensor forward_on(at::Tensor& state_NPS) const {
+    const at::Tensor y_TX = at::empty({xbc_TC_.size(0), space_.heads * space_.head_dim}, xbc_TC_.options());
+    state_NPS = forward_row(0, state_NPS.defined() ? state_NPS : no_state(), y_TX);
     return y_TX;
   }
 
@@ -140,6 +140,17 @@ class Scan {
   }
 
  private:
+  /// Writes the row's part of `y_TX`; returns the state after it.
+  at::Tensor forward_row(size_t row, at::Tensor state_NPS, const at::Tensor& y_TX) const {
+    for (int64_t begin = row_offsets_[row]; begin < end_of_visit(row); begin += kScanChunk) {
+      const int64_t length = std::min(kScanChunk, row_offsets_[row + 1] - begin);
+      const ChunkTerms terms = terms_of(cut(begin, length), space_);
+      y_TX.narrow(0, begin, length).copy_(output_of(terms, state_NPS, parameters_.skip_N, space_));
+      state_NPS = state_after(terms, state_NPS, space_);
+    }
+    return state_NPS;
+  }
+
   /// Of shapes, one chunk takes what each does.
   int64_t end_of_visit(size_t row) const { return xbc_TC_.is_meta() ? row_offsets_[row] + 1 : row_offsets_[row + 1]; }
 
@@ -229,6 +240,11 @@ at::Tensor selective_scan(const at::Tensor& xbc_TC, const at::Tensor& step_TN, c
   sizes->row_offsets = row_offsets;
   return SelectiveScan::apply(xbc_TC, step_TN, parameters.step_bias_N, parameters.decay_log_N, parameters.skip_N,
                               sizes);
+}
+
+at::Tensor scan_on(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const StateSpaceParameters& parameters,
+                   const StateSpace& space, at::Tensor& state_NPS) {
+  return Scan(xbc_TC, step_TN, parameters, space, {0, xbc_TC.size(0)}).forward_on(state_NPS);
 }
 
 }  // namespace assay::engine

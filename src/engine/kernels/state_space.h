@@ -43,4 +43,9 @@ inline constexpr int64_t kScanChunk = 64;
 at::Tensor selective_scan(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const StateSpaceParameters& parameters,
                           const StateSpace& space, const std::vector<int64_t>& row_offsets);
 
+/// The same of tokens that go on with a row whose state is `state_NPS`, float32 (undefined: they begin it), which
+/// becomes the state after them. Without gradients.
+at::Tensor scan_on(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const StateSpaceParameters& parameters,
+                   const StateSpace& space, at::Tensor& state_NPS);
+
 }  // namespace assay::engine

@@ -14,6 +14,7 @@
 #include "engine/kernels/ops.h"
 #include "engine/kernels/packed_batch.h"
 #include "engine/model/activation_cost.h"
+#include "engine/model/decoding_cache.h"
 #include "engine/model/expert_stack.h"
 #include "engine/model/recomputable.h"
 #include "engine/model/split_hooks.h"
@@ -64,6 +65,9 @@ class CausalLM : public Splittable {
  public:
   /// [T, V]; for tests and inspection, training uses loss_sum().
   virtual at::Tensor logits(const PackedBatch& batch) = 0;
+  /// Those of the batch's last token, [V]. With `cache` the batch goes on with the one row that this is of, one token
+  /// at a time after its first call: `positions_T` and `longest_row` count from the row's begin.
+  virtual at::Tensor next_logits(const PackedBatch& batch, DecodingCache* cache) = 0;
   /// The pass of the part that this model is: from the residual stream [T, H] that the part before it gave (not read
   /// where it begins the model) to the residual stream, or, where it ends the model, to the sum of the cross-entropies
   /// of the supervised tokens, a float32 scalar, with the auxiliary loss of routers added to it times

@@ -152,7 +152,7 @@ void Decoder::take(const ParameterSource& parameters, const ParameterSpec& spec,
   }
 }
 
-at::Tensor Decoder::embed(const PackedBatch& batch) const {
+at::Tensor Decoder::embed(const PackedBatch& batch, bool goes_on) const {
   const at::Tensor ids_T = hooks_.enter(0, batch.ids_T);
   at::Tensor x_TH = engine::embedding(ids_T, embedding_.weight_OI, config_.embedding_multiplier);
   if (training_) {
@@ -163,7 +163,7 @@ at::Tensor Decoder::embed(const PackedBatch& batch) const {
     const at::Tensor is_padding_T1 = ids_T.eq(config_.pad_token_id).unsqueeze(-1);
     x_TH = at::where(is_padding_T1, x_TH.detach(), x_TH);
   }
-  if (prompt_PH_.defined()) {
+  if (prompt_PH_.defined() && !goes_on) {
     x_TH = put_prompt(x_TH, batch);
   }
   if (entry_norm_.weight_H.defined()) {
@@ -212,11 +212,15 @@ LayerState Decoder::checkpoint_layer(size_t index, const LayerState& input,
   return checkpointed(std::move(layer), input);
 }
 
-LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input_TH,
-                               const std::shared_ptr<RouterBalance>& balance) {
-  const auto pass =
-      std::make_shared<const Pass>(Pass{batch, rotary_ ? rotary_->table(batch.longest_row) : RotaryTable(), balance});
-  LayerState state{split_.split_tokens(begins_model() ? embed(batch) : input_TH, embedding_.path), {}};
+Decoder::Pass Decoder::pass_over(const PackedBatch& batch) {
+  return {batch, rotary_ ? rotary_->table(batch.longest_row) : RotaryTable()};
+}
+
+LayerState Decoder::run_layers(Pass given, const at::Tensor& input_TH) const {
+  const auto pass = std::make_shared<const Pass>(std::move(given));
+  const bool goes_on = pass->cache != nullptr && pass->cache->tokens > 0;
+  const at::Tensor stream_TH = begins_model() ? embed(pass->batch, goes_on) : input_TH;
+  LayerState state{split_.split_tokens(stream_TH, embedding_.path), {}};
   int64_t to_checkpoint = at::GradMode::is_enabled() ? checkpointed_layers_ : 0;
   bool keeps_activations = state.residual_TH.requires_grad();
   for (size_t i = 0; i < layers_.size(); ++i) {
@@ -225,37 +229,59 @@ LayerState Decoder::run_layers(const PackedBatch& batch, const at::Tensor& input
       --to_checkpoint;
       state = checkpoint_layer(i, state, pass);
     } else {
-      state = run_layer(i, state, layer_run(*pass)).state;
+      LayerRun run = layer_run(*pass);
+      run.cache = pass->cache == nullptr ? nullptr : &pass->cache->layers[i];
+      state = run_layer(i, state, run).state;
     }
   }
   return state;
 }
 
-at::Tensor Decoder::final_hidden(const PackedBatch& batch, const at::Tensor& input_TH,
-                                 const std::shared_ptr<RouterBalance>& balance) {
-  const LayerState state = hooks_.enter(last_unit(), run_layers(batch, input_TH, balance), /*again=*/false);
+at::Tensor Decoder::final_hidden(Pass pass, const at::Tensor& input_TH) const {
+  const int64_t tokens = pass.batch.tokens();
+  const LayerState state = hooks_.enter(last_unit(), run_layers(std::move(pass), input_TH), /*again=*/false);
   const at::Tensor normed_TH =
       normed_sum(state.residual_TH, state.block_TH, final_norm_, config_.norm_eps, config_.residual_multiplier)
           .normed_TH.value;
-  return split_.join_tokens(normed_TH, batch.tokens(), final_norm_.path);
+  return split_.join_tokens(normed_TH, tokens, final_norm_.path);
+}
+
+at::Tensor Decoder::logits_of(const at::Tensor& hidden_TH) const {
+  const at::Tensor logits_TV = head().forward(hidden_TH);
+  return config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor;
 }
 
 at::Tensor Decoder::logits(const PackedBatch& batch) {
   TORCH_CHECK(is_whole(), "a part of a model has no logits of ids");
-  const at::Tensor logits_TV = head().forward(final_hidden(batch, {}));
-  return hooks_.leave(last_unit(), config_.logits_divisor == 1.0 ? logits_TV : logits_TV / config_.logits_divisor);
+  return hooks_.leave(last_unit(), logits_of(final_hidden(pass_over(batch), {})));
+}
+
+at::Tensor Decoder::next_logits(const PackedBatch& batch, DecodingCache* cache) {
+  TORCH_CHECK(is_whole(), "a part of a model has no logits of ids");
+  Pass pass = pass_over(batch);
+  pass.cache = cache;
+  if (cache != nullptr) {
+    cache->layers.resize(layers_.size());
+  }
+  const at::Tensor hidden_TH = final_hidden(std::move(pass), {});
+  if (cache != nullptr) {
+    cache->tokens += batch.tokens();
+  }
+  return hooks_.leave(last_unit(), logits_of(hidden_TH.narrow(0, batch.tokens() - 1, 1))).squeeze(0);
 }
 
 at::Tensor Decoder::forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) {
   TORCH_CHECK(is_whole() || router_loss_weight(batch) == 0, "the routers' loss is of all layers together");
   if (!ends_model()) {
-    const LayerState state = run_layers(batch, input_TH);
+    const LayerState state = run_layers(pass_over(batch), input_TH);
     const at::Tensor stream_TH = add_scaled(state.residual_TH, state.block_TH, config_.residual_multiplier);
     return split_.join_tokens(stream_TH, batch.tokens(), "residual stream");
   }
   const double routers = router_loss_weight(batch);
   const auto balance = routers > 0 ? std::make_shared<RouterBalance>(gradient * routers) : nullptr;
-  const at::Tensor hidden_TH = final_hidden(batch, input_TH, balance);
+  Pass pass = pass_over(batch);
+  pass.balance = balance;
+  const at::Tensor hidden_TH = final_hidden(std::move(pass), input_TH);
   const at::Tensor loss = linear_cross_entropy_sum(hidden_TH, head().weight_OI, batch.supervised_positions_S,
                                                    batch.supervised_targets_S, config_.logits_divisor, head().frozen,
                                                    gradient, training_ ? regularisation_.label_smoothing : 0);

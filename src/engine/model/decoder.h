@@ -29,6 +29,7 @@ class Decoder : public CausalLM {
   Decoder(const Decoder&) = delete;  // units() and linears() hand out pointers into it
 
   at::Tensor logits(const PackedBatch& batch) override;
+  at::Tensor next_logits(const PackedBatch& batch, DecodingCache* cache) override;
   at::Tensor forward(const PackedBatch& batch, const at::Tensor& input_TH, double gradient) override;
   bool begins_model() const override { return first_layer_ == 0; }
   bool ends_model() const override { return first_layer_ + num_layers() == config_.num_layers; }
@@ -59,7 +60,8 @@ class Decoder : public CausalLM {
   struct Pass {
     PackedBatch batch;
     RotaryTable rotary;
-    std::shared_ptr<RouterBalance> balance;
+    std::shared_ptr<RouterBalance> balance = {};
+    DecodingCache* cache = nullptr;  ///< null: whole rows
   };
 
   int64_t num_layers() const { return static_cast<int64_t>(layers_.size()); }
@@ -73,18 +75,19 @@ class Decoder : public CausalLM {
   void take_layer(const ParameterSource& parameters, int64_t index);
   void take_head(const ParameterSource& parameters);
   void take(const ParameterSource& parameters, const ParameterSpec& spec, const std::function<at::Tensor&()>& place_of);
-  at::Tensor embed(const PackedBatch& batch) const;
+  /// `goes_on`: behind tokens that a prompt stands before already.
+  at::Tensor embed(const PackedBatch& batch, bool goes_on) const;
   /// x with the prompt at its places.
   at::Tensor put_prompt(const at::Tensor& x_TH, const PackedBatch& batch) const;
   LayerRun layer_run(const Pass& pass, Output output = Output::kComputed, KeptAttention* kept = nullptr) const;
   /// A layer between its hooks.
   LayerResult run_layer(size_t index, const LayerState& input, const LayerRun& run) const;
   LayerState checkpoint_layer(size_t index, const LayerState& input, const std::shared_ptr<const Pass>& pass) const;
+  Pass pass_over(const PackedBatch& batch);
   /// The state after the last layer that is here, of the stream that the first one takes in.
-  LayerState run_layers(const PackedBatch& batch, const at::Tensor& input_TH,
-                        const std::shared_ptr<RouterBalance>& balance = {});
-  at::Tensor final_hidden(const PackedBatch& batch, const at::Tensor& input_TH,
-                          const std::shared_ptr<RouterBalance>& balance = {});
+  LayerState run_layers(Pass pass, const at::Tensor& input_TH) const;
+  at::Tensor final_hidden(Pass pass, const at::Tensor& input_TH) const;
+  at::Tensor logits_of(const at::Tensor& hidden_TH) const;
 
   ModelConfig config_;
   int64_t first_layer_;

@@ -65,6 +65,9 @@ at::Tensor DecoderLayer::attend(const at::Tensor& q_TND, const at::Tensor& k_TKD
                                  .dropout = run.training ? config.attention_dropout : 0,
                                  .dropout_stream = stream_key(0, attention_path) + static_cast<uint64_t>(part * heads)};
   const RotaryTable* rotary = run.rotary.cos_PD2.defined() ? &run.rotary : nullptr;
+  if (run.cache != nullptr) {
+    return cached_attention(q_TND, k_TKD, v_TKD, run.batch, rotary, options, run.cache->attention);
+  }
   return attention(q_TND, k_TKD, v_TKD, run.batch, rotary, options, run.kept);
 }
 

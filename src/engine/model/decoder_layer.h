@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/model/causal_lm.h"
+#include "engine/model/decoding_cache.h"
 #include "engine/model/gradient_checkpointing.h"
 #include "engine/model/norm.h"
 #include "engine/model/router_balance.h"
@@ -26,6 +27,7 @@ struct LayerRun {
   Output output = Output::kComputed;            ///< kUnset: backward runs it again
   KeptAttention* kept = nullptr;                ///< of a checkpointed layer: what the first run leaves for the second
   std::shared_ptr<RouterBalance> balance = {};  ///< null: routers have no loss of their own
+  LayerCache* cache = nullptr;                  ///< of a row that grows: what its tokens follow; null: whole rows
 
   /// What a block adds to the residual stream, where some of it is dropped: `path` is the dropout's own. The parts of a
   /// sum have the same elements dropped.

@@ -1,6 +1,9 @@
 #include "engine/model/mamba_layer.h"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/ones.h>
+
+#include <algorithm>
 
 namespace assay::engine {
 namespace {
@@ -49,17 +52,29 @@ at::Tensor MambaLayer::norm_groups(const at::Tensor& y_TI, double eps) const {
   return rms_norm(y_TI.view({-1, width}), ones, eps).view(y_TI.sizes()) * norm_.weight_H;
 }
 
+at::Tensor MambaLayer::scanned(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const LayerRun& run) const {
+  const at::Tensor weight_CK = conv_weight_C1K_.squeeze(1);
+  if (run.cache == nullptr) {
+    const std::vector<int64_t>& rows = run.batch.row_offsets;
+    return selective_scan(causal_conv_silu(xbc_TC, weight_CK, conv_bias_C_, rows), step_TN, parameters_, space_, rows);
+  }
+  at::Tensor& before_KC = run.cache->convolved_KC;
+  const at::Tensor all_TC = before_KC.defined() ? at::cat({before_KC, xbc_TC}) : xbc_TC;
+  const int64_t kept = before_KC.defined() ? before_KC.size(0) : 0;
+  const int64_t reach = std::min(weight_CK.size(1) - 1, all_TC.size(0));
+  before_KC = all_TC.narrow(0, all_TC.size(0) - reach, reach);
+  const at::Tensor convolved_TC = causal_conv_silu(all_TC, weight_CK, conv_bias_C_, {0, all_TC.size(0)});
+  return scan_on(convolved_TC.narrow(0, kept, xbc_TC.size(0)), step_TN, parameters_, space_, run.cache->state_NPS);
+}
+
 // Tensor ranks compute all of it, each.
 at::Tensor MambaLayer::mixed(const Recomputable& input_TH, const LayerRun& run) const {
   const DropoutPlace place{run.batch.draw_keys_T};
   const Recomputable x_TH = run.split.join_tokens(input_TH, run.batch.tokens(), in_proj_.path);
-  const std::vector<int64_t>& rows = run.batch.row_offsets;
   const int64_t inner = space_.heads * space_.head_dim;
   const at::Tensor projected_TP = in_proj_.forward(x_TH, Output::kComputed, place);
   const auto parts = projected_TP.split_with_sizes({inner, conv_weight_C1K_.size(0), space_.heads}, 1);
-  const at::Tensor xbc_TC = causal_conv_silu(parts[1], conv_weight_C1K_.squeeze(1), conv_bias_C_, rows);
-  const at::Tensor y_TI = selective_scan(xbc_TC, parts[2], parameters_, space_, rows);
-  const at::Tensor gated_TI = swiglu(parts[0].contiguous(), y_TI);
+  const at::Tensor gated_TI = swiglu(parts[0].contiguous(), scanned(parts[1], parts[2], run));
   const at::Tensor output_TH = out_proj_.forward(norm_groups(gated_TI, run.config.norm_eps), Output::kComputed, place);
   return run.split.split_tokens(output_TH, out_proj_.path);
 }

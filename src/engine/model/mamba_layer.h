@@ -19,6 +19,8 @@ class MambaLayer : public PreNormLayer {
 
  private:
   at::Tensor mixed(const Recomputable& input_TH, const LayerRun& run) const override;
+  /// What the convolution and the scan give of a token, of whole rows or of one that goes on.
+  at::Tensor scanned(const at::Tensor& xbc_TC, const at::Tensor& step_TN, const LayerRun& run) const;
   /// The norm of each group of heads; its weights are each feature's own.
   at::Tensor norm_groups(const at::Tensor& y_TI, double eps) const;
 

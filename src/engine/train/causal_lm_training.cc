@@ -14,6 +14,7 @@
 #include "engine/train/model_parts.h"
 #include "engine/train/rank_topology.h"
 #include "engine/train/strategy.h"
+#include "engine/train/text_generation.h"
 #include "engine/train/training.h"
 
 namespace assay::engine {
@@ -47,6 +48,7 @@ class CausalLmTraining : public Training {
  public:
   CausalLmTraining(const job::TunePlan& plan, CausalLmSession session, c10::Device device, EventWriter& events)
       : plan_(plan),
+        device_(device),
         session_(std::move(session)),
         task_({.model = *session_.model,
                .pipeline = *session_.pipeline,
@@ -117,6 +119,13 @@ class CausalLmTraining : public Training {
   }
   OptimizerOptions optimizer_options() const override { return {.weight_decay = plan_.weight_decay}; }
 
+  void write_sample(const char* when, EventWriter& events) override {
+    if (!plan_.sample.prompt_ids.empty()) {
+      generate_text(*session_.model, plan_.sample, device_,
+                    [&](int64_t id) { events.write(job::Generated{.when = when, .id = id}); });
+    }
+  }
+
   void save() override {
     std::vector<NamedTensor> weights =
         session_.engine == nullptr ? trainable_parameters(*session_.model) : weights_of_ranks();
@@ -139,6 +148,7 @@ class CausalLmTraining : public Training {
   }
 
   const job::TunePlan& plan_;
+  c10::Device device_;
   CausalLmSession session_;
   CausalLmTask task_;
   std::unique_ptr<Updater> updater_;

@@ -35,6 +35,7 @@ class OneWeight : public CausalLM {
   double gradient_factor = 1;         ///< of the true gradient
 
   at::Tensor logits(const PackedBatch&) override { return weight; }
+  at::Tensor next_logits(const PackedBatch&, DecodingCache*) override { return weight; }
   at::Tensor forward(const PackedBatch& batch, const at::Tensor&, double gradient) override {
     batch_tokens.push_back(batch.tokens());
     gradients.push_back(gradient);

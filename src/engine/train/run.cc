@@ -20,6 +20,7 @@
 #include "engine/train/connector_run/connector_run.h"
 #include "engine/train/failure.h"
 #include "engine/train/loop.h"
+#include "engine/train/model_run.h"
 #include "engine/train/phase_meter.h"
 #include "engine/train/plan_check.h"
 #include "engine/train/rank_agreement.h"
@@ -92,7 +93,10 @@ class Run {
     tell_of_failure(
         world, [this] { return meter_.where(); },
         [&] {
-          const LoopResult result = train(*training, begin(*training));
+          const TrainingPosition position = begin(*training);
+          training->write_sample("before", events_);
+          const LoopResult result = train(*training, position);
+          training->write_sample("after", events_);
           ended.stopped_by = result.stopped_by;
           ended.train_runtime = result.train_runtime;
           ended.warmup_steps = result.warmup.steps;
@@ -300,6 +304,9 @@ job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatch
   }
   if (const auto* connector = std::get_if<job::ConnectorPlan>(&plan)) {
     return run_connector_plan(*connector, events, termination);
+  }
+  if (const auto* generate = std::get_if<job::GeneratePlan>(&plan)) {
+    return run_generate_plan(*generate, events);
   }
   return Run(plan, events, termination, start_seconds, std::move(observer)).execute();
 }

@@ -61,6 +61,9 @@ class Training {
   virtual LossScaler* loss_scaler() = 0;
   virtual OptimizerOptions optimizer_options() const = 0;
 
+  /// Makes the plan's sample of text, where it has one, and writes it; `when` as job::Generated has it.
+  virtual void write_sample(const char* /*when*/, EventWriter& /*events*/) {}
+
   /// Writes what was trained into the plan's output_dir, once for all ranks. Throws StatusError.
   virtual void save() = 0;
 };

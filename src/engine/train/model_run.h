@@ -1,0 +1,13 @@
+// The runs of plans that take a model for something else than training (job/model_plans.h).
+#pragma once
+
+#include "engine/train/event_writer.h"
+#include "job/event.h"
+#include "job/model_plans.h"
+
+namespace assay::engine {
+
+/// As run_plan().
+job::Ended run_generate_plan(const job::GeneratePlan& plan, EventWriter& events);
+
+}  // namespace assay::engine
