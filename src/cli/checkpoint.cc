@@ -11,6 +11,7 @@ constexpr Verb kCheckpointVerbs[] = {
     {"verify", "Read a checkpoint and say whether it is whole", &AddCheckpointVerify},
     {"convert", "Write a checkpoint in another format, or for another number of ranks", &AddCheckpointConvert},
     {"diff", "Say what differs between two checkpoints, tensor by tensor", &AddCheckpointDiff},
+    {"merge", "Make a LoRA adapter part of the weights of its model", &AddCheckpointMerge},
     {"rm", "Remove a checkpoint, all but some, or what crashes left", &AddCheckpointRm},
 };
 

@@ -10,6 +10,7 @@ Action AddCheckpointInspect(CLI::App& app);
 Action AddCheckpointVerify(CLI::App& app);
 Action AddCheckpointConvert(CLI::App& app);
 Action AddCheckpointDiff(CLI::App& app);
+Action AddCheckpointMerge(CLI::App& app);
 Action AddCheckpointRm(CLI::App& app);
 
 }  // namespace assay::cli

@@ -20,6 +20,10 @@ nlohmann::json ToJson(const GeneratePlan& plan) {
   return WithKind(plan, GeneratePlan::kKind);
 }
 
+nlohmann::json ToJson(const MergePlan& plan) {
+  return WithKind(plan, MergePlan::kKind);
+}
+
 template <typename Plan>
 Result<Plan> ModelPlanFromJson(const nlohmann::json& json) {
   nlohmann::json fields = json;
@@ -29,5 +33,6 @@ Result<Plan> ModelPlanFromJson(const nlohmann::json& json) {
 }
 
 template Result<GeneratePlan> ModelPlanFromJson(const nlohmann::json& json);
+template Result<MergePlan> ModelPlanFromJson(const nlohmann::json& json);
 
 }  // namespace assay::job

@@ -14,8 +14,15 @@ struct GeneratePlan : TunePlan {
   static constexpr char kKind[] = "generate";
 };
 
+/// The LoRA adapter in lora.adapter_dir goes into the model's weights, of `dtype`, which are saved to output_dir in
+/// files of max_shard_mib.
+struct MergePlan : TunePlan {
+  static constexpr char kKind[] = "merge";
+};
+
 /// JSON both ways: a TunePlan's with its "kind".
 nlohmann::json ToJson(const GeneratePlan& plan);
+nlohmann::json ToJson(const MergePlan& plan);
 /// Of either kind.
 template <typename Plan>
 Result<Plan> ModelPlanFromJson(const nlohmann::json& json);

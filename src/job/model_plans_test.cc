@@ -27,6 +27,10 @@ TEST(ModelPlans, AreReadBackAsTheirKind) {
   EXPECT_THAT(generate.sample.prompt_ids, ElementsAre(1, 2));
   EXPECT_EQ(generate.sample.top_p, 0.5);
   EXPECT_FALSE(generate.sample.cache);
+
+  MergePlan merge;
+  merge.lora.adapter_dir = "a";
+  EXPECT_EQ(std::get<MergePlan>(*PlanFromJson(ToJson(Plan(merge)))).lora.adapter_dir, "a");
 }
 
 TEST(ModelPlans, RefuseUnknownKeys) {

@@ -69,7 +69,10 @@ Result<Plan> PlanFromJson(const nlohmann::json& json) {
   if (kind == "connector") {
     return AsPlan(ConnectorPlanFromJson(json));
   }
-  return kind == GeneratePlan::kKind ? AsPlan(ModelPlanFromJson<GeneratePlan>(json)) : AsPlan(VitPlanFromJson(json));
+  if (kind == GeneratePlan::kKind) {
+    return AsPlan(ModelPlanFromJson<GeneratePlan>(json));
+  }
+  return kind == MergePlan::kKind ? AsPlan(ModelPlanFromJson<MergePlan>(json)) : AsPlan(VitPlanFromJson(json));
 }
 
 }  // namespace assay::job

@@ -13,7 +13,7 @@
 
 namespace assay::job {
 
-using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan, ConnectorPlan, GeneratePlan>;
+using Plan = std::variant<TunePlan, VitPlan, CheckpointPlan, ConnectorPlan, GeneratePlan, MergePlan>;
 
 /// `visit` of the plan of a training, which `plan` must be.
 template <typename Visitor>

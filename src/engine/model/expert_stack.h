@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/kernels/grouped_linear.h"
 #include "engine/kernels/ops.h"
 #include "engine/model/recomputable.h"
 
@@ -20,6 +21,8 @@ struct ExpertStack {
   int64_t experts = 0;
   int64_t out = 0;
   int64_t in = 0;
+  /// What its matrices are in: of each equal part of the outputs one tensor of all experts, or one of each expert.
+  std::vector<ExpertWeights*> weights = {};
   /// As peft has it: A is [E r, I], the rows of an expert together, and B is [O, r E], the columns of an expert E
   /// apart.
   std::optional<LoraTensors> lora{};

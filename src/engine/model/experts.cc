@@ -47,6 +47,8 @@ Experts::Experts(const architecture::ModelConfig& config, const std::string& pat
   gate_.resize(apart);
   up_.resize(apart);
   down_.resize(config.stacked_experts ? 1 : apart);
+  gate_up_stack_.weights = config.stacked_experts ? std::vector{&gate_up_} : std::vector{&gate_, &up_};
+  down_stack_.weights = {&down_};
 }
 
 std::vector<std::pair<std::string, at::Tensor*>> Experts::places() {

@@ -11,6 +11,7 @@
 
 #include "base/text.h"
 #include "engine/adapter/adapter.h"
+#include "engine/adapter/merge.h"
 #include "engine/kernels/cpu/cpu_kernels.h"
 #include "engine/model/load.h"
 #include "engine/train/causal_lm_session.h"
@@ -69,6 +70,16 @@ job::Ended run_generate_plan(const job::GeneratePlan& plan, EventWriter& events)
     const bool by_eos = generate_text(model, plan.sample, device,
                                       [&](int64_t id) { events.write(job::Generated{.when = "", .id = id}); });
     ended.stopped_by = by_eos ? "eos" : "max_new_tokens";
+  });
+}
+
+job::Ended run_merge_plan(const job::MergePlan& plan, EventWriter& events, TerminationWatcher& termination) {
+  return run_with_model(plan, events, "merging the adapter", [&](CausalLM& model, c10::Device, job::Ended&) {
+    merge_lora(model);
+    const auto lock = termination.defer();
+    const double begin = MonotonicSeconds();
+    save_model(model, model.parameters(), plan.output_dir, plan.max_shard_mib << 20);
+    events.write(job::Saved{.path = plan.output_dir, .seconds = MonotonicSeconds() - begin});
   });
 }
 

@@ -308,6 +308,9 @@ job::Ended run_plan(const job::Plan& plan, EventWriter& events, TerminationWatch
   if (const auto* generate = std::get_if<job::GeneratePlan>(&plan)) {
     return run_generate_plan(*generate, events);
   }
+  if (const auto* merge = std::get_if<job::MergePlan>(&plan)) {
+    return run_merge_plan(*merge, events, termination);
+  }
   return Run(plan, events, termination, start_seconds, std::move(observer)).execute();
 }
 
