@@ -54,7 +54,7 @@ def test_the_effective_configuration_is_printed_and_reproduces_the_run(assay, co
         "tune", "--config", config, "--seed", 7, "--response-template", "\n### Response: é", "--print-config"
     )
     effective = text.splitlines()
-    for line in ("batch-size: 2", "seed: 7", "shuffle: true", "# warmup-ratio: 0.03"):
+    for line in ("batch-size: 2", "seed: 7", "shuffle: true", "# warmup-ratio: 0.03; images 0.3"):
         assert line in effective
     assert 'response-template: "\\n### Response: é"' in effective
     again = write(tmp_path / "again.yaml", text)
