@@ -26,12 +26,19 @@ TunePlan UnusualPlan() {
                .alpha = 32,
                .dropout = 0,
                .use_rslora = true,
+               .use_dora = true,
                .target_modules = {"q_proj", "o_proj"},
                .adapter_dir = "/a"};
   plan.prompt = {.length = 4, .init = "text", .init_text = "Say", .init_ids = {7, 8}, .adapter_dir = "/p"};
   plan.batch_size = 2;
   plan.gradient_accumulation_steps = 4;
   plan.model_max_length = 1024;
+  plan.packing = true;
+  plan.eval_tokens_file = "/held-out.tokens";
+  plan.eval_every = 5;
+  plan.early_stopping = 3;
+  plan.label_smoothing = 0.1;
+  plan.neftune_noise_alpha = 5;
   plan.dtype = "float16";
   plan.gradient_checkpointing = "auto";
   plan.loss_scale = "512";
@@ -66,6 +73,7 @@ TunePlan UnusualPlan() {
   plan.local_dir = "/local";
   plan.keep = 3;
   plan.keep_best = 1;
+  plan.keep_best_by = "eval_loss";
   plan.max_shard_mib = 100;
   return plan;
 }

@@ -87,6 +87,7 @@ VitPlan UnusualVitPlan() {
   plan.local_dir = "/local";
   plan.keep = 3;
   plan.keep_best = 1;
+  plan.keep_best_by = "eval_loss";
   plan.max_shard_mib = 100;
   return plan;
 }
