@@ -16,6 +16,20 @@ double LogUniform(double low, double high, std::mt19937_64& random) {
   return std::exp(std::uniform_real_distribution(std::log(low), std::log(high))(random));
 }
 
+double LogNormal(double value, double middle, double spread) {
+  const double z = std::log(value / middle) / spread;
+  return -0.5 * z * z;
+}
+
+/// But for a constant, the logarithm of how probable parameters are before anything was seen.
+double LogPrior(const KernelParameters& parameters) {
+  double sum = LogNormal(parameters.noise, 0.02, 1.5);
+  for (const double length : parameters.lengths) {
+    sum += LogNormal(length, 0.7, 1);
+  }
+  return sum;
+}
+
 KernelParameters AnyParameters(size_t features, std::mt19937_64& random) {
   KernelParameters parameters;
   for (size_t i = 0; i < features; ++i) {
@@ -106,12 +120,12 @@ void GaussianProcess::FitBest(const std::vector<Features>& points, const std::ve
                               std::mt19937_64& random) {
   KernelParameters best = parameters_.lengths.empty() ? AnyParameters(ordered_.size(), random) : parameters_;
   Fit(points, values, best);
-  double most_likely = log_likelihood_;
+  double most_probable = log_likelihood_ + LogPrior(best);
   for (int i = 0; i < tries; ++i) {
     const KernelParameters next = i < tries / 2 ? AnyParameters(ordered_.size(), random) : Near(best, random);
     Fit(points, values, next);
-    if (log_likelihood_ > most_likely) {
-      most_likely = log_likelihood_;
+    if (const double probable = log_likelihood_ + LogPrior(next); probable > most_probable) {
+      most_probable = probable;
       best = next;
     }
   }

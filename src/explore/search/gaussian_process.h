@@ -28,8 +28,9 @@ class GaussianProcess {
 
   /// Takes `values` at `points`, which are put to mean 0 and variance 1 inside.
   void Fit(std::vector<Features> points, const std::vector<double>& values, const KernelParameters& parameters);
-  /// Likewise, with the parameters of `tries` at random and of steps around the best of them that make what was seen
-  /// most likely; those of the last call are tried first.
+  /// Likewise, with the parameters of `tries` at random and of steps around the best of them that are most probable
+  /// after what was seen; those of the last call are tried first. Before it,
+  /// lengths about as long as an axis and a noise of a few hundredths are the most probable: few values say too little.
   void FitBest(const std::vector<Features>& points, const std::vector<double>& values, int tries,
                std::mt19937_64& random);
 

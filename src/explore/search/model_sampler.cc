@@ -28,6 +28,13 @@ std::vector<bool> OrderedOf(const Grid& grid) {
   return ordered;
 }
 
+/// Positions stay what they are: an axis of one value says nothing, and would ask for more points that cover the grid.
+Grid OfSeveralValues(const Grid& grid) {
+  std::vector<GridAxis> axes = grid.axes();
+  std::erase_if(axes, [](const GridAxis& axis) { return axis.size == 1; });
+  return Grid(std::move(axes));
+}
+
 /// Of values of which smaller ones are better.
 double ExpectedImprovement(const Prediction& prediction, double best) {
   const double gain = best - prediction.mean;
@@ -68,8 +75,8 @@ std::vector<std::pair<double, double>> RangesOf(const std::vector<std::vector<do
 
 }  // namespace
 
-ModelSampler::ModelSampler(Grid grid, uint64_t seed)
-    : grid_(std::move(grid)),
+ModelSampler::ModelSampler(const Grid& grid, uint64_t seed)
+    : grid_(OfSeveralValues(grid)),
       random_(seed),
       untried_(grid_.size(), seed + 1),
       cover_(LatinHypercube(grid_, CoverSize(grid_), random_)),
@@ -91,9 +98,8 @@ std::optional<int64_t> ModelSampler::Next() {
   if (!next && with_values_ < 3) {
     next = untried_.TakeAny();
   } else if (!next && untried_.size() > 0) {
-    const std::vector<double> scalars = Scalars();
-    const double best_value = *std::ranges::min_element(scalars);
-    FitModel(scalars);
+    FitModel(Scalars());
+    const double best_value = LeastExpected();
     double most = -1;
     for (const int64_t candidate : Candidates()) {
       const double gain = ExpectedImprovement(model_.Predict(grid_.Features(candidate)), best_value);
@@ -108,6 +114,15 @@ std::optional<int64_t> ModelSampler::Next() {
     pending_.insert(*next);
   }
   return next;
+}
+
+/// Of the seen points. The least that was measured is in part luck, which no other point can be expected to have.
+double ModelSampler::LeastExpected() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const int64_t position : seen_) {
+    least = std::min(least, model_.Predict(grid_.Features(position)).mean);
+  }
+  return least;
 }
 
 /// All untried points, or as many of them at random as are scored at once.
