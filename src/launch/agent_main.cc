@@ -180,16 +180,19 @@ Status RunShare(const job::Plan& plan, const NodeShare& share, LaunchOptions lau
 }
 
 /// Where no pipe leads to the controller: ends this process, and its ranks with it, when the file has not changed for a
-/// minute, or is empty. Only changes count, whatever its clock says.
+/// minute, or is empty, or is not there any more. Only changes count, whatever its clock says.
 void EndWhenUntouched(const std::string& file) {
   constexpr double kSilenceSeconds = 60;
+  constexpr int kMostAbsent = 3;  // a shared folder may not show a file for a moment
   std::thread([file] {
     struct stat seen = {};
     double changed_at = MonotonicSeconds();
+    int absent = 0;
     while (MonotonicSeconds() - changed_at < kSilenceSeconds) {
       struct stat now = {};
       const bool there = ::stat(file.c_str(), &now) == 0;
-      if (there && now.st_size == 0) {
+      absent = !there && errno == ENOENT && seen.st_mtim.tv_sec != 0 ? absent + 1 : 0;
+      if ((there && now.st_size == 0) || absent >= kMostAbsent) {
         break;
       }
       if (there && (now.st_mtim.tv_sec != seen.st_mtim.tv_sec || now.st_mtim.tv_nsec != seen.st_mtim.tv_nsec)) {

@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -35,6 +34,9 @@ struct SlurmCall {
 
 constexpr double kPatienceOnceInterrupted = 10;
 
+/// What srun says while other jobs have the machines, of which nobody knows how long they do.
+constexpr std::string_view kQueued = "queued and waiting for resources";
+
 /// What a program of Slurm's printed. An error is its own last words, one line; kIo too where it does not answer in
 /// time.
 Result<std::string> RunSlurm(std::vector<std::string> argv, SlurmCall call = {}) {
@@ -44,7 +46,7 @@ Result<std::string> RunSlurm(std::vector<std::string> argv, SlurmCall call = {})
   SubprocessOptions child;
   const std::string command = Join(argv, " ");
   const std::string program = argv.front();
-  const double start = MonotonicSeconds();
+  double since = MonotonicSeconds();
   std::optional<Subprocess> running;
   child.argv = std::move(argv);
   child.environment = std::move(call.environment);
@@ -55,7 +57,10 @@ Result<std::string> RunSlurm(std::vector<std::string> argv, SlurmCall call = {})
     if (InterruptRequested()) {
       call.patience_seconds = std::min(call.patience_seconds, kPatienceOnceInterrupted);
     }
-    if (MonotonicSeconds() - start > call.patience_seconds && !std::exchange(silent, true)) {
+    if (words.find(kQueued) != std::string::npos) {
+      since = MonotonicSeconds();
+    }
+    if (MonotonicSeconds() - since > call.patience_seconds && !std::exchange(silent, true)) {
       running->Kill(SIGKILL);
     }
   };
@@ -228,13 +233,13 @@ Result<std::unique_ptr<Submission>> SlurmLauncher::Submit(const job::Plan& plan,
 }
 
 Result<std::string> SlurmLauncher::Ask(const std::vector<std::string>& command) {
-  std::vector<std::string> argv = {"srun", "--nodes=1", "--quiet"};
+  constexpr double kForWork = 10;  // times the patience with Slurm: the slowest that is asked takes half a minute
+  std::vector<std::string> argv = {"srun", "--nodes=1"};
   for (std::string& option : ResourceOptions(options_, 1, /*on_gpus=*/false)) {
     argv.push_back(std::move(option));
   }
   argv.insert(argv.end(), command.begin(), command.end());
-  // It waits for as long as the machines are busy.
-  return RunSlurm(std::move(argv), {.patience_seconds = std::numeric_limits<double>::infinity()});
+  return RunSlurm(std::move(argv), {.patience_seconds = kForWork * PatienceSeconds()});
 }
 
 }  // namespace assay::launch

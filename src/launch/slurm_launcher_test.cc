@@ -75,19 +75,47 @@ TEST(SlurmStateTest, OnlyWhatNoTimeChangesNeverStarts) {
   }
 }
 
-TEST(SlurmLauncherTest, AControllerThatIsSilentIsNamedByTheCommandThatWaited) {
-  const TemporaryDirectory folder = *TemporaryDirectory::Create("slurm");
-  const std::string program = folder.path() + "/sinfo";
-  ASSERT_TRUE(WriteFileAtomically(program, "#!/bin/sh\nsleep 1000\n").ok());
-  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
-  const std::string path = std::getenv("PATH");
-  ::setenv("PATH", (folder.path() + ":" + path).c_str(), 1);
-  ::setenv("ASSAY_SLURM_PATIENCE", "0.2", 1);
+/// With programs of Slurm's that are scripts, and a short patience with them.
+class SlurmLauncherTest : public testing::Test {
+ protected:
+  SlurmLauncherTest() {
+    ::setenv("PATH", (folder_.path() + ":" + path_).c_str(), 1);
+    ::setenv("ASSAY_SLURM_PATIENCE", "0.2", 1);
+  }
+  ~SlurmLauncherTest() override {
+    ::setenv("PATH", path_.c_str(), 1);
+    ::unsetenv("ASSAY_SLURM_PATIENCE");
+  }
+
+  void Write(const std::string& name, const std::string& script) const {
+    const std::string program = folder_.path() + "/" + name;
+    ASSERT_TRUE(WriteFileAtomically(program, "#!/bin/sh\n" + script + "\n").ok());
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  }
+
+  const TemporaryDirectory folder_ = *TemporaryDirectory::Create("slurm");
+  const std::string path_ = std::getenv("PATH");
+};
+
+TEST_F(SlurmLauncherTest, AControllerThatIsSilentIsNamedByTheCommandThatWaited) {
+  Write("sinfo", "sleep 1000");
   const Result<std::unique_ptr<Launcher>> launcher = SlurmLauncher::Open({});
-  ::setenv("PATH", path.c_str(), 1);
-  ::unsetenv("ASSAY_SLURM_PATIENCE");
   EXPECT_EQ(launcher.status().code(), ErrorCode::kIo);
   EXPECT_THAT(launcher.status().message(), HasSubstr("sinfo --noheader --format=%C did not answer for 0.2 s"));
+}
+
+TEST_F(SlurmLauncherTest, AQuestionWaitsForMachinesButNotForASilentController) {
+  ::setenv("ASSAY_SLURM_PATIENCE", "0.3", 1);
+  Write("sinfo", "echo 0/4/0/4");
+  const std::unique_ptr<Launcher> launcher = *SlurmLauncher::Open({});
+  Write("srun",
+        "echo 'srun: job 7 queued and waiting for resources' >&2; sleep 5\n"
+        "echo 'srun: job 7 has been allocated resources' >&2; echo here");
+  EXPECT_EQ(*launcher->Ask({"who"}), "here\n");
+  Write("srun", "exec sleep 20");
+  const Result<std::string> silent = launcher->Ask({"who"});
+  EXPECT_EQ(silent.status().code(), ErrorCode::kIo);
+  EXPECT_THAT(silent.status().message(), AllOf(HasSubstr("srun --nodes=1"), HasSubstr("did not answer for 3 s")));
 }
 
 }  // namespace
