@@ -18,10 +18,11 @@ bool IsFileName(const std::string& identifier) {
 
 }  // namespace
 
-void AddActuatorOption(CLI::App& app, std::string& path) {
-  app.add_option("--actuator-configuration", path,
-                 "A file of ado's SFTTrainer that says where models and data sets are: model_map, hf_home, "
-                 "data_directory")
+CLI::Option* AddActuatorOption(CLI::App& app, std::string& path) {
+  return app
+      .add_option("--actuator-configuration", path,
+                  "A file of ado's SFTTrainer that says where models and data sets are: model_map, hf_home, "
+                  "data_directory")
       ->type_name("FILE");
 }
 
@@ -41,6 +42,9 @@ std::vector<std::string> ActuatorFilesOf(const explore::OperationFile& operation
 }
 
 Status UseActuator(const std::string& path, experiment::PlanContext& context) {
+  if (path.empty()) {
+    return Status::Ok();
+  }
   ASSAY_ASSIGN_OR_RETURN(const space::ActuatorConfiguration configuration, space::ReadActuatorConfiguration(path));
   for (const std::string& line : configuration.idle) {
     fmt::print(stderr, "{}\n", line);

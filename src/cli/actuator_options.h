@@ -12,13 +12,14 @@
 namespace assay::cli {
 
 /// --actuator-configuration FILE.
-void AddActuatorOption(CLI::App& app, std::string& path);
+CLI::Option* AddActuatorOption(CLI::App& app, std::string& path);
 
 /// The files that `operation` names as its configurations, which begin at its folder. Other names are those of a
 /// registry that is not here: with a line on standard error for each.
 std::vector<std::string> ActuatorFilesOf(const explore::OperationFile& operation);
 
-/// Puts what the file at `path` says into `context`, and what of it does not count here on standard error.
+/// Puts what the file at `path` says into `context`, and what of it does not count here on standard error. Without a
+/// path there is none.
 Status UseActuator(const std::string& path, experiment::PlanContext& context);
 
 }  // namespace assay::cli

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/text.h"
+#include "cli/actuator_options.h"
 #include "cli/live_progress.h"
 #include "cli/options.h"
 #include "cli/selection.h"
@@ -36,6 +37,7 @@ struct RecommendOptions {
   std::string memory_cap;
   int64_t batch_size = 0;  ///< 0: the best
   bool run = false;
+  std::string actuator;  ///< file
   std::string output;
 };
 
@@ -157,6 +159,7 @@ Result<samplestore::Measurement> MeasureAnswer(const RecommendOptions& options, 
   LiveProgress progress;
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();
+  ASSAY_RETURN_IF_ERROR(UseActuator(options.actuator, measure.context));
   measure.on_phase = [&](std::string_view phase) { progress.OnPhase(phase); };
   measure.launch.on_event = [&](const job::Event& event) { progress.OnEvent(event); };
   ASSAY_ASSIGN_OR_RETURN(explore::PointResult result, explore::MeasurePoint(point, *store, measure));
@@ -295,6 +298,7 @@ Action AddRecommend(CLI::App& app) {
          "--run", options->run,
          "Measure the answer and compare it with the prediction, which then stands on this machine's measurements")
       ->excludes("--host");
+  AddActuatorOption(app, options->actuator)->needs("--run");
   AddOutputOption(app, options->output, {"table", "json"});
   return [options] { return Run(*options); };
 }

@@ -100,9 +100,7 @@ Status Run(const RunOptions& options) {
   explore::MeasureOptions measure;
   measure.context = DefaultPlanContext();
   measure.context.trace_dir = options.trace_dir;
-  if (!options.actuator.empty()) {
-    ASSAY_RETURN_IF_ERROR(UseActuator(options.actuator, measure.context));
-  }
+  ASSAY_RETURN_IF_ERROR(UseActuator(options.actuator, measure.context));
   measure.reuse = options.reuse;
   measure.replay = !options.again && options.trace_dir.empty();
   ASSAY_RETURN_IF_ERROR(UseLauncher(options.launcher, measure).status());

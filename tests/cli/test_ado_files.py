@@ -46,6 +46,16 @@ def test_a_configuration_says_where_models_and_data_are(assay, named, space, tmp
     assert row["provenance"]["model"].endswith("there/model")
 
 
+def test_a_recommended_point_is_measured_by_it(assay, named, space, tmp_path):
+    actuator = ("--actuator-configuration", named / "here.yaml")
+    here = (space, *actuator, "--store", f"sqlite:///{tmp_path}/store.db")
+    assay.ok("explore", *here)
+    best = json.loads(assay.ok("recommend", *here, "--batch-size", 3, "--run", "--output", "json"))[0]
+    assert best["measured"]["outcome"] == "valid"
+    assert best["measured"]["predicted_with_another"] == []
+    assert "--run" in assay.refused("recommend", *here)
+
+
 def test_an_operation_names_the_file(assay, named, space, tmp_path):
     store = f"sqlite:///{tmp_path}/store.db"
     (named / "walk.yaml").write_text(OPERATION)
