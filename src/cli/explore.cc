@@ -179,6 +179,13 @@ Status UseActuators(const std::string& given, const std::optional<explore::Opera
   return Status::Ok();
 }
 
+/// Where points are run, and how many at once.
+Status ChooseMachines(const ExploreVerbOptions& options, explore::ExploreOptions& explore) {
+  ASSAY_ASSIGN_OR_RETURN(const int slots, UseLauncher(options.launcher, explore.measure));
+  explore.workers = explore.workers > 0 ? explore.workers : slots;
+  return Status::Ok();
+}
+
 /// The order of the points, how many and how often, once it is known how they are run.
 Status ChoosePoints(const ExploreVerbOptions& options, const std::optional<explore::OperationFile>& operation,
                     const experiment::BoundSpace& space, samplestore::SampleStore& store,
@@ -243,6 +250,7 @@ Status DryRun(const experiment::BoundSpace& space, const std::optional<explore::
               const ExploreVerbOptions& verb, explore::ExploreOptions options) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenToLook(verb.store));
   TellWhatDoesNotCount(space, verb.store);
+  ASSAY_RETURN_IF_ERROR(ChooseMachines(verb, options));
   ASSAY_RETURN_IF_ERROR(ChoosePoints(verb, operation, space, *store, options));
   if (!operation && verb.search.sampler == "model") {
     // Where a model leads depends on what is measured: it may be any point.
@@ -285,8 +293,7 @@ Status Run(const ExploreVerbOptions& options, const CLI::App& app) {
   ASSAY_ASSIGN_OR_RETURN(const auto store, OpenUserStore(options.store));
   TellWhatDoesNotCount(space, options.store);
   ASSAY_ASSIGN_OR_RETURN(std::vector<Goal> goals, GoalsOf(options.search, space));
-  ASSAY_ASSIGN_OR_RETURN(const int slots, UseLauncher(options.launcher, explore.measure));
-  explore.workers = explore.workers > 0 ? explore.workers : slots;
+  ASSAY_RETURN_IF_ERROR(ChooseMachines(options, explore));
   ASSAY_RETURN_IF_ERROR(ChoosePoints(options, operation, space, *store, explore));
   std::unique_ptr<serve::PageServer> server;
   if (options.serve) {

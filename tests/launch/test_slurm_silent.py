@@ -15,7 +15,7 @@ PROGRAMS = {
 
 @pytest.fixture
 def slurm(assay, tmp_path):
-    """Returns what makes a program silent."""
+    """Returns what makes a program silent, or another."""
     folder = tmp_path / "programs"
     folder.mkdir()
 
@@ -30,7 +30,7 @@ def slurm(assay, tmp_path):
         "ASSAY_SLURM_FOLDER": str(tmp_path / "shared"),
         "ASSAY_SLURM_PATIENCE": "5",
     }
-    yield lambda name: write(name, "sleep 10000")
+    yield lambda name, text="sleep 10000": write(name, text)
     assert wait_until(lambda: not workers_of(assay)), "a worker is left"
 
 
@@ -43,6 +43,15 @@ def test_points_are_measured_while_the_queue_is_silent(assay, space, slurm, stor
     slurm("squeue")
     assert "2 measured" in run_space(assay, space, store, 1, "--max-points", 2, "--launcher", "slurm")
     assert [measured["outcome"] for measured in measurements(assay, space, store)] == ["valid", "valid"]
+
+
+def test_a_dry_run_is_of_the_machines_of_the_launcher(assay, space, slurm, quick_worker, store):
+    """What was measured here is not what would be replayed there."""
+    assert "4 measured" in assay.ok("explore", space, "--store", store)
+    dry_run = ("explore", space, "--store", store, "--dry-run")
+    assert "0 would be measured, 4 replayed" in assay.ok(*dry_run)
+    slurm("srun", """echo '{"host": "there", "cpu": "another", "logical_cores": "2"}'""")
+    assert "4 would be measured, 0 replayed" in assay.ok(*dry_run, "--launcher", "slurm")
 
 
 def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, slurm, store):
