@@ -78,6 +78,7 @@ class Assay:
         self.home = home
         self.env = dict(os.environ)
         self.env |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "data")}
+        self.env["ASSAY_TEST_HOME"] = str(home)  # names the test to its workers, wherever they run
 
     def start(self, *arguments, **options):
         return subprocess.Popen(

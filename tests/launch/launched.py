@@ -58,14 +58,14 @@ def run_example(assay, name, out):
 
 
 def workers_of(assay):
-    """Processes of workers, quick ones too, that have the home of this test in their environment."""
+    """Processes of workers, quick ones too, that this test started, on whatever machine of its cluster."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             command = (entry / "cmdline").read_bytes().split(b"\0")[:2]
             if (
                 any(word.endswith(b"-worker") for word in command)
-                and f"HOME={assay.home}\0".encode() in (entry / "environ").read_bytes()
+                and f"ASSAY_TEST_HOME={assay.home}\0".encode() in (entry / "environ").read_bytes()
             ):
                 found.append(int(entry.name))
         except OSError:

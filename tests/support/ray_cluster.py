@@ -24,9 +24,11 @@ class Machine:
 
     def __init__(self, *arguments, cpus, resources, folder):
         command = [PYTHON.parent / "ray", "start", "--block", "--disable-usage-stats", f"--num-cpus={cpus}"]
-        command += ["--min-worker-port=0", "--max-worker-port=0"]  # those of the system: the usual ones may be taken
+        # Ports of the system's choice: the usual ones may be taken, and several machines here would have the same.
+        command += ["--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-listen-port=0"]
         command += [f"--object-store-memory={STORE_BYTES}", f"--resources={json.dumps(resources)}", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "OMP_"))}
+        environment["RAY_AUTH_MODE"] = "disabled"  # whatever token the user's home holds
         self.log = open(folder / f"machine-{len(os.listdir(folder))}.log", "w")
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT
@@ -103,7 +105,12 @@ class Cluster:
             time.sleep(0.2)
 
     def words(self):
-        return "\n".join(path.read_text()[-2000:] for path in sorted(self.logs.iterdir()))
+        """The ends of what the machines said, and of what their programs wrote."""
+        written = self.folder / "s" / "session_latest" / "logs"
+        paths = [*sorted(self.logs.iterdir())]
+        for pattern in ("gcs_server.out", "raylet*.out", "raylet*.err", "dashboard*.log"):
+            paths += sorted(written.glob(pattern))
+        return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-2000:]}" for path in paths)
 
     def stop(self):
         for machine in reversed(self.machines):
