@@ -79,7 +79,7 @@ def one_by_one(workplace, launcher, arguments, *options):
 def ray_lines(workplace, arguments):
     import ray_cluster
 
-    workplace.environment["ASSAY_RAY_PYTHON"] = str(ray_cluster.PYTHON)
+    workplace.environment |= {"ASSAY_RAY_PYTHON": str(ray_cluster.PYTHON), "RAY_AUTH_TOKEN": ray_cluster.TOKEN}
     cluster = ray_cluster.Cluster(machines=MACHINES, cpus=SLOTS // MACHINES)
     try:
         address = ["--address", cluster.address]

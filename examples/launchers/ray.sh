@@ -11,7 +11,7 @@ if [ -z "${RAY_DASHBOARD:-}" ]; then
   ray start --head --num-cpus=2 --dashboard-host=127.0.0.1 --disable-usage-stats --block &
   cluster=$!
   trap 'kill "$cluster"; wait "$cluster" || true' EXIT
-  until "$ASSAY_RAY_PYTHON" -c "import urllib.request; urllib.request.urlopen('$RAY_DASHBOARD/api/version')" 2>/dev/null; do
+  until "$ASSAY_RAY_PYTHON" -c "import urllib.request; urllib.request.urlopen('$RAY_DASHBOARD/api/gcs_healthz')" 2>/dev/null; do
     kill -0 "$cluster"
     sleep 1
   done

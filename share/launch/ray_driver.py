@@ -24,6 +24,8 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 PAUSE_SECONDS = 0.03
 SILENCE_SECONDS = 30  # without a word from the controller it is gone
 OTHERS_SECONDS = 12  # that the agents of a run have when a machine of it was lost
+LOOK_SECONDS = 0.5  # between looks at whether a run shall end
+END_SECONDS = 20  # that an agent has to end its ranks: longer than it gives them
 LAST_WORDS_BYTES = 4000
 
 speaking = threading.Lock()
@@ -56,7 +58,7 @@ def whole_lines(pipe):
 
 @contextlib.contextmanager
 def started(command, environment):
-    """Its standard input is a pipe that ends with this process, whatever ends that."""
+    """A process whose standard input is a pipe that ends with this one, whatever ends that."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
@@ -68,6 +70,14 @@ def started(command, environment):
             process.wait()
 
 
+def end_when_told(process, key, ended):
+    """By a signal that the agent handles: it ends its ranks, whatever they are, and tells what came of them."""
+    while not internal_kv._internal_kv_exists(key):
+        if ended.wait(LOOK_SECONDS):
+            return
+    process.terminate()
+
+
 def last_words(errors):
     errors.seek(max(0, errors.seek(0, os.SEEK_END) - LAST_WORDS_BYTES))
     lines = errors.read().decode(errors="replace").split("\n")
@@ -75,16 +85,18 @@ def last_words(errors):
 
 
 @ray.remote(max_retries=0, num_returns="streaming")
-def run_agent(program, arguments, node, plan, environment):
-    """Yields what the agent says, then how it ended."""
+def run_agent(program, arguments, node, plan, environment, end_key):
+    """Yields what the agent says, then how it ended. Whoever puts `end_key` into the key-value store ends it."""
     own = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     with tempfile.TemporaryDirectory(prefix="assay-agent-") as folder:
         path = os.path.join(folder, "plan.json")
         with open(path, "w") as file:
             json.dump(plan, file)
         command = [program, "--plan", path, *arguments, "--node", str(node)]
+        ended = threading.Event()
         try:
             with started(command, own | environment) as (process, errors):
+                threading.Thread(target=end_when_told, args=(process, end_key, ended), daemon=True).start()
                 yield from whole_lines(process.stdout)
                 code = process.wait()
                 if code != 0:
@@ -93,6 +105,8 @@ def run_agent(program, arguments, node, plan, environment):
             where = socket.gethostname()
             why = f"machine {where}: cannot start {program}: {error.strerror} (install the same build there)"
             yield json.dumps({"driver": "refused", "why": why})
+        finally:
+            ended.set()
 
 
 @ray.remote(max_retries=0)
@@ -135,12 +149,19 @@ def why_never(bundles):
     )
 
 
+def after(seconds, function):
+    timer = threading.Timer(seconds, function)
+    timer.daemon = True
+    timer.start()
+
+
 class Run:
     """One plan on its way: in the queue, on its machines, at its end."""
 
     def __init__(self, command):
         self.name = command["run"]
         self.command = command
+        self.end_key = f"assay-end-{self.name}".encode()
         self.group = None
         self.streams = []
         self.cancelled = threading.Event()
@@ -153,8 +174,6 @@ class Run:
                 tell(self.name, "unplaceable", why=refusal)
             elif self.place():
                 self.start()
-                if self.cancelled.is_set():
-                    self.cancel()
                 self.follow()
         except Exception as error:
             tell(self.name, "failed", why=one_line(error))
@@ -162,6 +181,7 @@ class Run:
             if self.group is not None:
                 remove_placement_group(self.group)
             self.streams = []
+            internal_kv._internal_kv_del(self.end_key)
             tell(self.name, "done")
 
     def bundles(self):
@@ -193,7 +213,7 @@ class Run:
         for node in range(self.command["nodes"]):
             self.streams.append(
                 run_agent.options(**self.options(node)).remote(
-                    self.command["agent"], shared, node, self.command["plan"], self.command["environment"]
+                    self.command["agent"], shared, node, self.command["plan"], self.command["environment"], self.end_key
                 )
             )
         tell(self.name, "started")
@@ -217,10 +237,16 @@ class Run:
             tell(self.name, "lost", node=node, why="it was cancelled")
         except Exception as error:
             tell(self.name, "lost", node=node, why=one_line(error))
-            threading.Timer(OTHERS_SECONDS, self.cancel).start()
+            after(OTHERS_SECONDS, self.cancel)
 
     def cancel(self):
+        """Returns at once; agents that do not end are ended, without a word of theirs."""
         self.cancelled.set()
+        if self.thread.is_alive():
+            internal_kv._internal_kv_put(self.end_key, b"1")
+            after(END_SECONDS, self.kill)
+
+    def kill(self):
         for stream in self.streams:
             with contextlib.suppress(Exception):
                 ray.cancel(stream, force=True)
@@ -288,6 +314,8 @@ def main():
             break
     for run in runs.values():
         run.cancel()
+    for run in runs.values():
+        run.thread.join(END_SECONDS)
     ray.shutdown()
 
 

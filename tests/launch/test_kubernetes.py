@@ -5,7 +5,7 @@ import os
 
 import pytest
 from kubernetes_cluster import JOBS, Kubernetes
-from launched import measurement, measurements, run_example, run_space, wait_until, workers_of
+from launched import end_a_run_early, measurement, measurements, run_example, run_space, wait_until, workers_of
 
 POD = """\
 metadata: { labels: { kueue.x-k8s.io/queue-name: team } }
@@ -143,6 +143,11 @@ def test_an_interrupted_exploration_leaves_no_job(assay, space, start, tmp_path)
     process.send_signal(2)
     process.communicate(timeout=300)
     assert process.returncode == 130 and not cluster.jobs
+
+
+def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, start, tmp_path):
+    _, kubernetes = start()
+    end_a_run_early(assay, space, store_of(tmp_path), *kubernetes)
 
 
 def test_the_example(assay, start, tmp_path):

@@ -8,7 +8,7 @@ import threading
 import psutil
 import pytest
 import ray_cluster
-from launched import measurements, run_space, wait_until, workers_of
+from launched import end_a_run_early, measurements, run_space, wait_until, workers_of
 from ports import free_port
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -23,7 +23,7 @@ def cluster():
 
 @pytest.fixture
 def ray(assay, cluster):
-    assay.env["ASSAY_RAY_PYTHON"] = str(ray_cluster.PYTHON)
+    assay.env |= {"ASSAY_RAY_PYTHON": str(ray_cluster.PYTHON), "RAY_AUTH_TOKEN": ray_cluster.TOKEN}
     yield ["--launcher", "ray", "--address", cluster.address]
     assert wait_until(lambda: not cluster.running_jobs()), "a job is left"
     assert wait_until(lambda: not workers_of(assay)), "a worker is left"
@@ -81,9 +81,22 @@ def test_a_lost_machine_fails_the_run_and_another_takes_it(assay, space, ray, cl
     assert outcomes.count("valid") == 4
 
 
+def test_a_run_that_is_behind_is_ended(assay, space, slow_worker, ray, tmp_path):
+    end_a_run_early(assay, space, store_of(tmp_path), *ray)
+
+
 def test_what_the_cluster_has_not(assay, space, ray, tmp_path):
     line = assay.refused("explore", space, "--store", store_of(tmp_path), *ray, "--resource", "A100=1")
     assert "0 machines with A100 1, CPU 1" in line
+
+
+def test_a_token_is_found_where_ray_has_it(assay, space, ray, tmp_path):
+    del assay.env["RAY_AUTH_TOKEN"]
+    refused = ["explore", space, "--store", store_of(tmp_path), *ray]
+    assert "was answered with 401" in assay.refused(*refused, code=1)
+    (assay.home / ".ray").mkdir()
+    (assay.home / ".ray" / "auth_token").write_text(ray_cluster.TOKEN + "\n")
+    assert "1 measured" in assay.ok(*refused, "--max-points", 1)
 
 
 def test_an_address_that_does_not_answer(assay, space, tmp_path):

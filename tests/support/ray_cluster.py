@@ -17,6 +17,7 @@ import psutil
 PYTHON = pathlib.Path(sys.prefix) / "apart" / "ray" / "bin" / "python"
 STORE_BYTES = 100 << 20
 START_SECONDS = 300
+TOKEN = "of-this-test"  # without which the dashboard answers nobody
 
 
 class Machine:
@@ -28,7 +29,7 @@ class Machine:
         command += ["--min-worker-port=0", "--max-worker-port=0", "--dashboard-agent-listen-port=0"]
         command += [f"--object-store-memory={STORE_BYTES}", f"--resources={json.dumps(resources)}", *arguments]
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "OMP_"))}
-        environment["RAY_AUTH_MODE"] = "disabled"  # whatever token the user's home holds
+        environment |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
         self.log = open(folder / f"machine-{len(os.listdir(folder))}.log", "w")
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=self.log, stderr=subprocess.STDOUT
@@ -84,7 +85,8 @@ class Cluster:
         self.add(cpus, f"--address=127.0.0.1:{self.gcs}", "--node-ip-address=127.0.0.1", resources=resources)
 
     def get(self, path):
-        with urllib.request.urlopen(self.address + path, timeout=10) as answer:
+        request = urllib.request.Request(self.address + path, headers={"Authorization": f"Bearer {TOKEN}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
             return json.load(answer)
 
     def alive(self):

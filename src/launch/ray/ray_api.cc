@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "base/files.h"
 #include "base/json.h"
 #include "base/terminal.h"
+#include "base/text.h"
 
 namespace assay::launch {
 namespace {
@@ -34,6 +37,21 @@ std::string LastWordsOf(const std::string& text) {
   return OneLine(text.substr(newline == std::string::npos ? 0 : newline + 1, end + 1));
 }
 
+std::string Variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+/// That with which Ray's own programs would ask; empty where the user has none.
+std::string Token() {
+  if (const std::string token = Variable("RAY_AUTH_TOKEN"); !token.empty()) {
+    return token;
+  }
+  const std::string named = Variable("RAY_AUTH_TOKEN_PATH");
+  const Result<std::string> text = ReadFile(named.empty() ? Variable("HOME") + "/.ray/auth_token" : named);
+  return text.ok() ? std::string(Trim(*text)) : "";
+}
+
 class PieceSink : public http::BodySink {
  public:
   explicit PieceSink(const std::function<void(std::string_view)>& on_piece) : on_piece_(on_piece) {}
@@ -49,10 +67,21 @@ class PieceSink : public http::BodySink {
 }  // namespace
 
 RayApi::RayApi(std::string address)
-    : address_(std::move(address)), client_({.total_timeout_seconds = 60}), follower_({.stall_timeout_seconds = 0}) {}
+    : address_(std::move(address)),
+      token_(Token()),
+      client_({.total_timeout_seconds = 60}),
+      follower_({.stall_timeout_seconds = 0}) {}
+
+http::Request RayApi::RequestOf(const std::string& method, const std::string& path) const {
+  http::Request request{.method = method, .url = address_ + path};
+  if (!token_.empty()) {
+    request.headers.Add("Authorization", "Bearer " + token_);
+  }
+  return request;
+}
 
 Result<http::Response> RayApi::Call(const std::string& method, const std::string& path, std::string_view body) {
-  http::Request request{.method = method, .url = address_ + path};
+  http::Request request = RequestOf(method, path);
   if (!body.empty()) {
     request.headers.Add("Content-Type", "application/json");
     request.body.push_back(std::as_bytes(std::span(body)));
@@ -119,7 +148,7 @@ Status RayApi::FollowLog(const std::string& id, const std::string& node_id,
     if (ended_) {
       return Status::Aborted("nobody follows any more");
     }
-    following_ = follower_.Start({.request = {.url = address_ + path}, .sink = &sink},
+    following_ = follower_.Start({.request = RequestOf("GET", path), .sink = &sink},
                                  [&](http::Outcome outcome) { ended.set_value(std::move(outcome)); });
   }
   const http::Outcome outcome = ended.get_future().get();

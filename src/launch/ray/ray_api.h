@@ -24,7 +24,7 @@ struct RayJobState {
 /// May be used from several threads at once. Errors are one line that names the address.
 class RayApi {
  public:
-  /// `address` as "http://HOST:8265".
+  /// `address` as "http://HOST:8265". Clusters that ask for a token get the one that Ray's own programs would find.
   explicit RayApi(std::string address);
 
   /// Refuses what is no Ray, or a Ray that these calls do not fit.
@@ -48,9 +48,11 @@ class RayApi {
   const std::string& address() const { return address_; }
 
  private:
+  http::Request RequestOf(const std::string& method, const std::string& path) const;
   Result<http::Response> Call(const std::string& method, const std::string& path, std::string_view body);
 
   const std::string address_;
+  const std::string token_;
   http::Client client_;
   http::Client follower_;  ///< does not mind silence
   std::mutex mutex_;       ///< guards what is below
