@@ -17,6 +17,11 @@ void merge_into(Linear& linear) {
                            " has quantised weights, which an update would not fit into: take the model that they were "
                            "made of");
   }
+  if (linear.dora) {
+    throw_invalid_argument(
+        "the adapter is DoRA's, whose merging is not supported: train one without use_dora, or merge " + linear.path +
+        " and the others with peft");
+  }
   linear.weight_OI.add_(at::mm(linear.lora->b_Or, linear.lora->a_rI) * linear.lora->scale);
   linear.lora.reset();
 }
