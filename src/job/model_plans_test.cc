@@ -35,8 +35,8 @@ TEST(ModelPlans, AreReadBackAsTheirKind) {
 
 TEST(ModelPlans, RefuseUnknownKeys) {
   nlohmann::json json = ToJson(Plan(GeneratePlan()));
-  json["sample"]["top_q"] = 1;
-  EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("'top_q' (did you mean 'top_p'?)"));
+  json["sample"]["temprature"] = 1;
+  EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("'temprature' (did you mean 'temperature'?)"));
 }
 
 TEST(TextSample, IsRefusedWhereNoTextCanBeMade) {

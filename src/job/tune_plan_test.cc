@@ -39,6 +39,7 @@ TunePlan UnusualPlan() {
   plan.early_stopping = 3;
   plan.label_smoothing = 0.1;
   plan.neftune_noise_alpha = 5;
+  plan.sample.prompt_ids = {1, 2};
   plan.dtype = "float16";
   plan.gradient_checkpointing = "auto";
   plan.loss_scale = "512";

@@ -89,6 +89,9 @@ def test_an_adapter_is_on(assay, folder, tmp_path):
 
 def test_a_chat_is_in_the_template_of_the_tokeniser(assay, folder):
     save(folder)
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    del config["chat_template"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config))
     assert "has no chat template" in assay.refused(*generate(folder, "--chat"))
     template = (
         "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}{% if add_generation_prompt %}[A]{% endif %}"
