@@ -35,8 +35,8 @@ TEST(ModelPlans, AreReadBackAsTheirKind) {
 
 TEST(ModelPlans, RefuseUnknownKeys) {
   nlohmann::json json = ToJson(Plan(GeneratePlan()));
-  json["sample"]["temprature"] = 1;
-  EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("'temprature' (did you mean 'temperature'?)"));
+  json["sample"]["temperatur_"] = 1;
+  EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("'temperatur_' (did you mean 'temperature'?)"));
 }
 
 TEST(TextSample, IsRefusedWhereNoTextCanBeMade) {
