@@ -79,6 +79,16 @@ def job_of(asked):
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": template.get("metadata", {}) | metadata} | template
 
 
+def processes_of(pid):
+    """It and all below it: what a container holds, which ends as a whole."""
+    found = [pid]
+    for parent in found:
+        for children in pathlib.Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(child) for child in children.read_text().split()]
+    return found
+
+
 class Pod:
     """Of a job's index, on a machine of the cluster or on none yet."""
 
@@ -108,8 +118,9 @@ class Pod:
 
     def kill(self):
         if self.process and self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
+            for pid in processes_of(self.process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
             self.process.wait()
 
     def run_out_of_memory(self):
