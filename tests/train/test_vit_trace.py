@@ -68,7 +68,7 @@ def inside(span, outer):
 
 def test_one_file_is_left_and_has_all_ranks(traced):
     result, events, folder = traced
-    assert [path.name for path in folder.iterdir()] == ["trace.json"]
+    assert sorted(path.name for path in folder.iterdir()) == ["run.yaml", "trace.json"]
     assert result["trace"] == str(folder / "trace.json")
     names = {(e["pid"], e["args"]["name"]) for e in events if e["name"] == "process_name"}
     assert names == {(0, "rank 0"), (1, "rank 1")}

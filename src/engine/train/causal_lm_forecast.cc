@@ -105,11 +105,7 @@ class Rehearsal {
     const int64_t tensors = memory_.peak_bytes() + beside;
     const int64_t mapped = mapped_.machine_bytes(extent_.groups);
     const StageTensors copies = checkpoint_copies();
-    const bool steps_follow = plan_.save_every < extent_.steps;
-    add_phase("steady", held(), kept_bytes_, {.each = tensors}, mapped, steps_follow ? copies : StageTensors{});
-    if (copies_state() && !steps_follow) {
-      add_phase("checkpoint", held_between_steps(), 0, {.each = memory_.live_bytes() + beside}, mapped, copies);
-    }
+    add_phase("steady", held(), kept_bytes_, {.each = tensors}, mapped, copies);
     if (engine_ != nullptr && plan_.save != "none") {
       StageTensors saving = bytes_to_save();
       saving.each = memory_.live_bytes() + beside;
@@ -280,7 +276,7 @@ class Rehearsal {
 
   bool copies_state() const { return plan_.save_every > 0 && plan_.checkpoint_writer == kWriterThatCopies; }
 
-  /// What a writer that copies keeps of the state, from the first checkpoint on.
+  /// What a writer that copies keeps of the state, from before the first step on.
   StageTensors checkpoint_copies() {
     if (!copies_state()) {
       return {};
