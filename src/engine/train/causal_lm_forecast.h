@@ -36,7 +36,6 @@ struct CausalLmForecast {
 struct RunExtent {
   int64_t local_ranks = 1;  ///< in a row, that were started on one machine
   int64_t groups = 1;       ///< of so many ranks that share the machine (groups_on_machine())
-  int64_t steps = 1;        ///< of the optimiser
 };
 
 /// Foretells runs of one plan with one or another number of checkpointed layers.

@@ -200,7 +200,6 @@ std::optional<int64_t> open_and_foretell(const job::TunePlan& plan, RunExtent ex
         plan.max_steps >= 0 ? plan.max_steps : plan.num_train_epochs * session.batches->steps_per_epoch();
     if (device.is_cpu()) {
       const PackedBatch largest = session.batches->largest(session.planned_steps, config.vocab_size);
-      extent.steps = session.planned_steps;
       forecaster.emplace(plan, largest, extent);
       layers = layers_to_checkpoint(plan, *forecaster);
     }
