@@ -83,7 +83,7 @@ def test_parameters(name):
 
 
 def test_our_counts_are_the_published_ones():
-    done = subprocess.run([ASSAY, "models", "--output", "json"], capture_output=True, text=True, check=True)
+    done = subprocess.run([ASSAY, "model", "list", "--output", "json"], capture_output=True, text=True, check=True)
     ours = {model["name"]: model["parameters"] for model in json.loads(done.stdout)}
     assert {name: ours.get(name) for name in PUBLISHED} == PUBLISHED
 
