@@ -30,7 +30,8 @@ const std::vector<LossCase> kLossCases = {
 Tensors plain(const Tensors& in, const at::Tensor& positions, const at::Tensor& targets, const LossCase& c) {
   const at::Tensor logits = at::mm(in[0].index_select(0, positions), in[1].t()) / c.divisor;
   const at::Tensor losses = -at::log_softmax(logits, -1);
-  return {losses.gather(-1, targets.unsqueeze(-1)).sum() * (1 - c.smoothing) + losses.mean(-1).sum() * c.smoothing};
+  const at::Tensor at_targets = losses.gather(-1, targets.unsqueeze(-1)).sum();
+  return {c.smoothing == 0 ? at_targets : at_targets * (1 - c.smoothing) + losses.mean(-1).sum() * c.smoothing};
 }
 
 TEST(LinearCrossEntropy, MatchesLibtorch) {
