@@ -1,28 +1,16 @@
-#include <pwd.h>
-#include <unistd.h>
-
-#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
+#include "base/environment.h"
 #include "base/files.h"
 
 namespace assay {
 namespace {
 
-std::string HomeDirectory() {
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0') {
-    return home;
-  }
-  const passwd* entry = ::getpwuid(::getuid());
-  return entry != nullptr ? entry->pw_dir : "/tmp";
-}
-
 // The XDG base directory specification says to ignore a variable that is not an absolute path.
 std::string XdgDirectory(const char* variable, const char* below_home) {
-  const char* value = std::getenv(variable);
-  if (value != nullptr && *value == '/') {
-    return std::string(value) + "/assay";
+  if (const std::string value = EnvironmentText(variable); value.starts_with('/')) {
+    return value + "/assay";
   }
   return HomeDirectory() + "/" + below_home + "/assay";
 }
@@ -35,7 +23,7 @@ std::string ExecutablePath() {
 }
 
 std::string ShareDirectory() {
-  if (const char* share = std::getenv("ASSAY_SHARE"); share != nullptr && *share != '\0') {
+  if (std::string share = EnvironmentText("ASSAY_SHARE"); !share.empty()) {
     return share;
   }
   const std::filesystem::path program = ExecutablePath();

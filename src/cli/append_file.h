@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/file_descriptor.h"
 #include "base/status.h"
 
 namespace assay::cli {
@@ -14,17 +15,14 @@ class AppendFile {
  public:
   /// Behind what `path` holds, which is made where it is missing.
   static Result<AppendFile> Open(const std::string& path);
-  AppendFile(AppendFile&& other) noexcept;
-  AppendFile& operator=(AppendFile&&) = delete;
-  ~AppendFile();
 
   /// Readers see all of `text` when it returns.
   Status Append(std::string_view text);
 
  private:
-  AppendFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  AppendFile(FileDescriptor file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
-  int fd_;
+  FileDescriptor file_;
   std::string path_;
 };
 

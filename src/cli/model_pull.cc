@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/environment.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "cli/model_verb.h"
@@ -69,8 +69,7 @@ nlohmann::json JsonOf(const std::string& repository, const hub::PullResult& pull
 }
 
 Status Run(const PullOptions& options) {
-  if (const char* offline = std::getenv("HF_HUB_OFFLINE");
-      offline != nullptr && *offline != '\0' && std::string_view(offline) != "0") {
+  if (const std::string offline = EnvironmentText("HF_HUB_OFFLINE"); !offline.empty() && offline != "0") {
     return Status::FailedPrecondition("HF_HUB_OFFLINE is set: nothing is fetched");
   }
   ASSAY_ASSIGN_OR_RETURN(const std::string repository, RepositoryOf(options.model));

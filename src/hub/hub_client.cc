@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <thread>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -26,16 +26,11 @@ Status Interrupted() {
   return Status::Aborted("interrupted; the same command goes on with what has come");
 }
 
-std::string TextOfEnvironment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : std::string(Trim(value));
-}
-
 std::string TokenFromEnvironment() {
-  if (std::string token = TextOfEnvironment("HF_TOKEN"); !token.empty()) {
+  if (std::string token = std::string(Trim(EnvironmentText("HF_TOKEN"))); !token.empty()) {
     return token;
   }
-  const std::string path = TextOfEnvironment("HF_TOKEN_PATH");
+  const std::string path = EnvironmentText("HF_TOKEN_PATH");
   const auto token = ReadFile(path.empty() ? job::HubHomeDirectory() + "/token" : path);
   return token.ok() ? std::string(Trim(*token)) : "";
 }
@@ -111,7 +106,7 @@ Status Refusal(const std::string& what, const http::Response& response) {
 
 Result<HubPlace> PlaceFromEnvironment(std::vector<std::string> endpoints) {
   if (endpoints.empty()) {
-    const std::string set = TextOfEnvironment("HF_ENDPOINT");
+    const std::string set = EnvironmentText("HF_ENDPOINT");
     endpoints.push_back(set.empty() ? kDefaultEndpoint : set);
   }
   for (std::string& endpoint : endpoints) {

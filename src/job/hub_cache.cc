@@ -3,18 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/text.h"
 
 namespace assay::job {
 namespace {
-
-std::string FromEnvironment(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool IsIdPart(std::string_view part) {
   const auto is_id = [](char c) {
@@ -29,15 +24,15 @@ bool IsIdPart(std::string_view part) {
 }  // namespace
 
 std::string HubHomeDirectory() {
-  if (const std::string home = FromEnvironment("HF_HOME"); !home.empty()) {
+  if (const std::string home = EnvironmentText("HF_HOME"); !home.empty()) {
     return home;
   }
-  const std::string cache = FromEnvironment("XDG_CACHE_HOME");
-  return (cache.empty() ? FromEnvironment("HOME") + "/.cache" : cache) + "/huggingface";
+  const std::string cache = EnvironmentText("XDG_CACHE_HOME");
+  return (cache.empty() ? HomeDirectory() + "/.cache" : cache) + "/huggingface";
 }
 
 std::string HubCacheDirectory() {
-  const std::string cache = FromEnvironment("HF_HUB_CACHE");
+  const std::string cache = EnvironmentText("HF_HUB_CACHE");
   return cache.empty() ? HubHomeDirectory() + "/hub" : cache;
 }
 

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/terminal.h"
@@ -21,13 +21,8 @@ using nlohmann::json;
 constexpr char kAccountOfPods[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 constexpr int kOldestMinor = 24;  // indexed jobs are stable since
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 Result<std::string> AddressOf(std::string address) {
-  const std::string host = Variable("KUBERNETES_SERVICE_HOST");
+  const std::string host = EnvironmentText("KUBERNETES_SERVICE_HOST");
   if (address.empty() && host.empty()) {
     return Status::InvalidArgument(
         "--address must name the API server of Kubernetes (http://127.0.0.1:8001 where `kubectl proxy` runs); only in "
@@ -36,7 +31,7 @@ Result<std::string> AddressOf(std::string address) {
   }
   if (address.empty()) {
     const bool is_ipv6 = host.find(':') != std::string::npos;
-    const std::string port = Variable("KUBERNETES_SERVICE_PORT");
+    const std::string port = EnvironmentText("KUBERNETES_SERVICE_PORT");
     return fmt::format("https://{}:{}", is_ipv6 ? "[" + host + "]" : host, port.empty() ? "443" : port);
   }
   while (address.ends_with('/')) {
@@ -46,7 +41,7 @@ Result<std::string> AddressOf(std::string address) {
 }
 
 std::string AccountFolder() {
-  const std::string named = Variable("ASSAY_KUBERNETES_ACCOUNT");
+  const std::string named = EnvironmentText("ASSAY_KUBERNETES_ACCOUNT");
   return named.empty() ? kAccountOfPods : named;
 }
 
@@ -70,7 +65,7 @@ std::string TextOfFile(const std::string& path) {
 }
 
 std::string NamespaceOf(const std::string& account) {
-  const std::string named = Variable("ASSAY_KUBERNETES_NAMESPACE");
+  const std::string named = EnvironmentText("ASSAY_KUBERNETES_NAMESPACE");
   const std::string own = named.empty() ? TextOfFile(account + "/namespace") : named;
   return own.empty() ? "default" : own;
 }

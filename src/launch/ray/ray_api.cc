@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/terminal.h"
@@ -37,18 +37,13 @@ std::string LastWordsOf(const std::string& text) {
   return OneLine(text.substr(newline == std::string::npos ? 0 : newline + 1, end + 1));
 }
 
-std::string Variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
 /// That with which Ray's own programs would ask; empty where the user has none.
 std::string Token() {
-  if (const std::string token = Variable("RAY_AUTH_TOKEN"); !token.empty()) {
+  if (const std::string token = EnvironmentText("RAY_AUTH_TOKEN"); !token.empty()) {
     return token;
   }
-  const std::string named = Variable("RAY_AUTH_TOKEN_PATH");
-  const Result<std::string> text = ReadFile(named.empty() ? Variable("HOME") + "/.ray/auth_token" : named);
+  const std::string named = EnvironmentText("RAY_AUTH_TOKEN_PATH");
+  const Result<std::string> text = ReadFile(named.empty() ? HomeDirectory() + "/.ray/auth_token" : named);
   return text.ok() ? std::string(Trim(*text)) : "";
 }
 
