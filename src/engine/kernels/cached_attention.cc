@@ -21,12 +21,13 @@ void append(at::Tensor& all_LKD, const at::Tensor& x_TKD, int64_t window) {
   }
 }
 
-/// Of one token, which sees all that is kept.
+/// Of one token, which sees all that is kept. Scores are float32 from the beginning, as in attention(): alibi's part of
+/// them grows with the position, and has no room in 16 bits beside the other.
 at::Tensor attend_to_all(const at::Tensor& q_1ND, const AttentionCache& cache, const AttentionOptions& options) {
   const int64_t key_heads = options.key_value_heads;
-  const at::Tensor q_KGD = q_1ND.view({key_heads, options.query_heads / key_heads, options.head_dim});
-  const at::Tensor scores_KGL = at::bmm(q_KGD, cache.keys_LKD.permute({1, 2, 0})) * options.scale;
-  const at::Tensor shares_KGL = at::softmax(scores_KGL, -1, at::kFloat).to(q_1ND.scalar_type());
+  const at::Tensor q_KGD = q_1ND.view({key_heads, options.query_heads / key_heads, options.head_dim}).to(at::kFloat);
+  const at::Tensor scores_KGL = at::bmm(q_KGD * options.scale, cache.keys_LKD.permute({1, 2, 0}).to(at::kFloat));
+  const at::Tensor shares_KGL = at::softmax(scores_KGL, -1).to(q_1ND.scalar_type());
   return at::bmm(shares_KGL, cache.values_LKD.transpose(0, 1)).view({1, -1});
 }
 

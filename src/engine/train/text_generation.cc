@@ -105,10 +105,16 @@ class WithoutDropout {
 
 int64_t choose_token(const at::Tensor& logits_V, const job::TextSample& sample, at::Generator& generator) {
   at::Tensor scores_V = logits_V.to(at::kCPU, at::kFloat);
+  if (sample.temperature > 0) {
+    scores_V = scores_V / sample.temperature;
+  }
+  if (!scores_V.isfinite().all().item<bool>()) {
+    throw_invalid_argument(
+        "the model's logits are not finite: take bfloat16 or float32 for it, a higher temperature, or other weights");
+  }
   if (sample.temperature == 0) {
     return scores_V.argmax().item<int64_t>();
   }
-  scores_V = scores_V / sample.temperature;
   if (sample.top_k > 0) {
     scores_V = keep_likeliest(scores_V, sample.top_k);
   }
