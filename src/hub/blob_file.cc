@@ -88,7 +88,7 @@ Status BlobFile::OpenIncomplete() {
     return ErrnoStatus(errno, "write", incomplete_);
   }
   if (BytesOf(fd_.get()) > file_.bytes) {
-    Restart();
+    ASSAY_RETURN_IF_ERROR(Restart());
   }
   std::vector<std::byte> memory(kReadBytes);
   while (!InterruptRequested()) {
@@ -105,21 +105,27 @@ Status BlobFile::OpenIncomplete() {
   return Status::Aborted("interrupted");
 }
 
-void BlobFile::Restart() {
+Status BlobFile::Restart() {
   checksum_ = BeginChecksum(file_);
   received_ = 0;
-  if (::ftruncate(fd_.get(), 0) == 0) {
-    ::lseek(fd_.get(), 0, SEEK_SET);
+  return SeekBehindReceived();
+}
+
+/// A write that found no room may have left a part behind what counts.
+Status BlobFile::SeekBehindReceived() {
+  if (::ftruncate(fd_.get(), received_) != 0 || ::lseek(fd_.get(), received_, SEEK_SET) != received_) {
+    return ErrnoStatus(errno, "write", incomplete_);
   }
+  return Status::Ok();
 }
 
 Status BlobFile::Begin(const http::Response& head) {
   if (received_ == 0) {
-    return Status::Ok();
+    return SeekBehindReceived();
   }
   const std::string_view range = head.headers.Find("Content-Range").value_or("");
   if (head.status == 206 && range.starts_with(fmt::format("bytes {}-", received_))) {
-    return Status::Ok();
+    return SeekBehindReceived();
   }
   if (head.status != 200) {
     return Status::Io(
@@ -128,8 +134,7 @@ Status BlobFile::Begin(const http::Response& head) {
   if (on_bytes_) {
     on_bytes_(-received_);
   }
-  Restart();  // it has no ranges
-  return Status::Ok();
+  return Restart();  // it has no ranges
 }
 
 Status BlobFile::Consume(std::span<const std::byte> chunk) {
@@ -149,7 +154,7 @@ Status BlobFile::Consume(std::span<const std::byte> chunk) {
 
 Status BlobFile::Publish() {
   const std::string found = checksum_.Finish().Hex();
-  if (received_ != file_.bytes || found != file_.blob) {
+  if (received_ != file_.bytes || BytesOf(fd_.get()) != file_.bytes || found != file_.blob) {
     std::remove(incomplete_.c_str());
     return Status::Io(fmt::format("{}: what came has the {} {}, but the hub lists {}; it was removed: fetch it again",
                                   file_.path, storage::NameOf(file_.checksum), found, file_.blob));

@@ -37,7 +37,8 @@ class BlobFile : public ResumableSink {
   BlobFile(std::string folder, const HubFile& file);
   Status TakeLock(const std::string& path, const std::function<void()>& on_wait);
   Status OpenIncomplete();
-  void Restart();
+  Status Restart();
+  Status SeekBehindReceived();
 
   const HubFile file_;
   const std::string path_;

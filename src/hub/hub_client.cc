@@ -65,6 +65,11 @@ http::Outcome RunUntilInterrupt(http::Client& client, http::Transfer transfer) {
   return future.get();
 }
 
+/// A signature may stand in the query, which is nobody's but the store's.
+std::string WithoutQuery(const std::string& url) {
+  return url.substr(0, url.find('?'));
+}
+
 /// Where a redirect of `from` leads (RFC 9110 section 10.2.2), for an absolute address or an absolute path.
 Result<std::string> RedirectOf(const std::string& from, const http::Response& response) {
   const std::string location(response.headers.Find("Location").value_or(""));
@@ -73,9 +78,19 @@ Result<std::string> RedirectOf(const std::string& from, const http::Response& re
       location.starts_with("/") ? fmt::format("{}://{}{}", base->scheme, base->authority(), location) : location;
   const auto url = http::ParseUrl(target);
   if (!url || (base->scheme == "https" && url->scheme != "https")) {
-    return Status::Io(fmt::format("{} leads to '{}', where nothing is fetched from", from, location));
+    return Status::Io(
+        fmt::format("{} leads to '{}', where nothing is fetched from", WithoutQuery(from), WithoutQuery(location)));
   }
   return target;
+}
+
+/// Of kind kIo where the same request may have an answer soon.
+Status Failure(const std::string& url, const http::Outcome& outcome) {
+  if (outcome.error == http::TransportError::kRejected) {  // what came was refused here: not the hub's doing
+    return Status::Internal(outcome.detail);
+  }
+  const std::string line = fmt::format("{}: {}", WithoutQuery(url), outcome.detail);
+  return outcome.error == http::TransportError::kUnsendable ? Status::InvalidArgument(line) : Status::Io(line);
 }
 
 bool IsRedirect(int status) {
@@ -118,7 +133,12 @@ Result<HubPlace> PlaceFromEnvironment(std::vector<std::string> endpoints) {
           fmt::format("the endpoint '{}' is no address of a hub; expected one like {}", endpoint, kDefaultEndpoint));
     }
   }
-  return HubPlace{.endpoints = std::move(endpoints), .token = TokenFromEnvironment()};
+  std::string token = TokenFromEnvironment();
+  if (!http::IsHeaderValue(token)) {
+    return Status::InvalidArgument(
+        "the token of HF_TOKEN, or of the file that holds it, has more than one line or a control character");
+  }
+  return HubPlace{.endpoints = std::move(endpoints), .token = std::move(token)};
 }
 
 HubClient::HubClient(HubPlace place, http::ClientOptions options)
@@ -140,7 +160,7 @@ Result<http::Response> HubClient::Get(const std::string& endpoint, const std::st
     }
     http::Outcome outcome = RunUntilInterrupt(client_, std::move(transfer));
     if (!outcome.ok()) {
-      return InterruptRequested() ? Interrupted() : Status::Io(fmt::format("{}: {}", url, outcome.detail));
+      return InterruptRequested() ? Interrupted() : Failure(url, outcome);
     }
     if (!IsRedirect(outcome.response.status)) {
       return std::move(outcome.response);
@@ -161,7 +181,7 @@ Result<HubListing> HubClient::ListFrom(const std::string& endpoint, const std::s
       return ParseListing(response->body, what);
     }
     const Status failed = response.ok() ? Refusal(what, *response) : response.status();
-    const bool is_final = response.ok() ? !IsPassing(response->status) : failed.code() == ErrorCode::kAborted;
+    const bool is_final = response.ok() ? !IsPassing(response->status) : failed.code() != ErrorCode::kIo;
     if (is_final || attempt == kAttempts) {
       return failed;
     }
@@ -197,8 +217,8 @@ Status HubClient::ReceiveFrom(const std::string& endpoint, const std::string& pa
         : response->status / 100 != 2
             ? Refusal(url, *response)
             : Status::Io(fmt::format("{} ends after {} of {} bytes", url, sink.received(), file.bytes));
-    const bool is_final = response.ok() ? response->status / 100 != 2 && !IsPassing(response->status)
-                                        : failed.code() == ErrorCode::kAborted;
+    const bool is_final =
+        response.ok() ? response->status / 100 != 2 && !IsPassing(response->status) : failed.code() != ErrorCode::kIo;
     if (sink.received() > before) {
       attempt = 0;
     }

@@ -82,11 +82,15 @@ Status LinkFile(const std::string& snapshot, const HubFile& file) {
     target = ".." / target;
   }
   std::error_code error;
-  if (fs::is_symlink(link) && fs::read_symlink(link, error) == target) {
+  if (fs::read_symlink(link, error) == target && !error) {
     return Status::Ok();
   }
-  fs::remove(link, error);
-  fs::create_symlink(target, link, error);
+  // By a name of its own first: another pull may be linking the same.
+  const fs::path beside = fmt::format("{}.{}", link.string(), RandomUid());
+  fs::create_symlink(target, beside, error);
+  if (!error) {
+    fs::rename(beside, link, error);
+  }
   return error ? Status::Io(fmt::format("cannot link {}: {}", link.string(), error.message())) : Status::Ok();
 }
 

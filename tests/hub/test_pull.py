@@ -145,12 +145,12 @@ def test_what_is_there_is_not_fetched_again(hub, home):
 
 
 def test_what_broke_off_is_gone_on_with(hub, home):
-    size = len(hub.files[WEIGHTS])
     hub.cut_after[WEIGHTS] = [1000, 5000]
     pulled(hub, home)
     ranges = [headers.get("Range") for server, _, headers in hub.requests if server == "store"]
     assert ranges == [None, "bytes=1000-", "bytes=6000-"]
-    assert (home / "hub/models--org--tiny/blobs" / hub.blob_of(WEIGHTS)).stat().st_size == size
+    blob = home / "hub/models--org--tiny/blobs" / hub.blob_of(WEIGHTS)
+    assert blob.read_bytes() == hub.files[WEIGHTS]
 
 
 def test_a_store_without_ranges_is_read_from_the_beginning(hub, home):
@@ -158,6 +158,7 @@ def test_a_store_without_ranges_is_read_from_the_beginning(hub, home):
     hub.has_ranges = False
     pulled(hub, home)
     assert not incomplete(hub, home).exists()
+    assert (home / "hub/models--org--tiny/blobs" / hub.blob_of(WEIGHTS)).read_bytes() == hub.files[WEIGHTS]
 
 
 def test_one_that_keeps_breaking_off_leaves_what_came_and_nothing_that_looks_whole(hub, home):
@@ -181,9 +182,40 @@ def test_a_killed_one_is_gone_on_with(hub, home):
         time.sleep(0.001)
     process.send_signal(signal.SIGKILL)
     process.communicate()
+    came = big.stat().st_size
+    hub.requests.clear()
+    pulled(hub, home)
+    assert any(headers.get("Range") == f"bytes={came}-" for _, _, headers in hub.requests) or came == 64 << 20
+    blob = home / "hub/models--org--tiny/blobs" / hub.blob_of("model-2.safetensors")
+    assert blob.read_bytes() == hub.files["model-2.safetensors"]
+
+
+def test_a_full_disk_is_said_at_once_and_gone_on_with(hub, home):
+    hub.files["model-2.safetensors"] = os.urandom(1 << 20)
+    limit = 700_001  # of a file: in the middle of a piece that comes
+    command = ["prlimit", f"--fsize={limit}", ASSAY, "model", "pull", "org/tiny"]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment(hub, home))
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended
+    assert "cannot write" in ended.stderr and "File too large" in ended.stderr
+    assert sum(path.endswith("model-2.safetensors") for _, path, _ in hub.requests) == 2, "of hub and store, once"
     pulled(hub, home)
     blob = home / "hub/models--org--tiny/blobs" / hub.blob_of("model-2.safetensors")
     assert blob.read_bytes() == hub.files["model-2.safetensors"]
+
+
+def test_two_at_once_bring_it_once(hub, home):
+    hub.files["model-2.safetensors"] = os.urandom(32 << 20)
+    command = [ASSAY, "model", "pull", "org/tiny"]
+    both = [
+        subprocess.Popen(command, env=environment(hub, home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == 0, errors
+    assert sum(path == "/large/model-2.safetensors" for _, path, _ in hub.requests) == 1
+    names = [name for name in tree(home) if name.startswith("snapshots")]
+    assert len(names) == len(hub.files) - 2, "without the README and the pickled weights"
 
 
 @pytest.mark.parametrize("path", [WEIGHTS, "config.json"])
@@ -201,6 +233,8 @@ def test_a_token_goes_to_the_hub_alone(hub, home):
     home.mkdir(exist_ok=True)
     (home / "token").write_text("hf_secret\n")
     assert pulled(hub, home)["received_bytes"] == 0
+    line = refused(hub, home, code=2, HF_TOKEN="hf_secret\nof two lines")
+    assert "the token of HF_TOKEN" in line and "secret" not in line
 
 
 def test_a_mirror_is_asked_where_the_hub_does_not_answer_and_never_with_the_token(hub, home):
