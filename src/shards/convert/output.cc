@@ -46,6 +46,7 @@ ShardOutput::~ShardOutput() {
 }
 
 Status ShardOutput::WaitFor(const Shard& shard) {
+  Status failed;
   for (const auto& write : shard.writes) {
     while (!write->WaitFor(kLookSeconds)) {
       if (storage::IsCancelled(place_.cancel)) {
@@ -56,9 +57,12 @@ Status ShardOutput::WaitFor(const Shard& shard) {
         }
       }
     }
-    ASSAY_RETURN_IF_ERROR(write->Wait().status());
+    // The others are waited for all the same: they read the shard's memory.
+    if (const Status ended = write->Wait().status(); failed.ok()) {
+      failed = ended;
+    }
   }
-  return Status::Ok();
+  return failed;
 }
 
 int64_t ShardOutput::bytes_under_way() const {
