@@ -209,7 +209,10 @@ class Run:
     def start(self):
         shared = list(self.command["arguments"])
         if self.command["ranks"] > 1:
-            shared += ["--meet", ray.get(find_meeting_place.options(**self.options(0)).remote()), "--job", self.name]
+            meeting_place = self.meeting_place()
+            if meeting_place is None:
+                return
+            shared += ["--meet", meeting_place, "--job", self.name]
         for node in range(self.command["nodes"]):
             self.streams.append(
                 run_agent.options(**self.options(node)).remote(
@@ -217,6 +220,15 @@ class Run:
                 )
             )
         tell(self.name, "started")
+
+    def meeting_place(self):
+        """None where the run was cancelled before its first machine said one: it may have been lost."""
+        answer = find_meeting_place.options(**self.options(0)).remote()
+        while not ray.wait([answer], timeout=LOOK_SECONDS)[0]:
+            if self.cancelled.is_set():
+                ray.cancel(answer, force=True)
+                return None
+        return ray.get(answer)
 
     def follow(self):
         threads = [
@@ -314,8 +326,9 @@ def main():
             break
     for run in runs.values():
         run.cancel()
+    end = time.monotonic() + END_SECONDS + OTHERS_SECONDS
     for run in runs.values():
-        run.thread.join(END_SECONDS)
+        run.thread.join(max(0, end - time.monotonic()))
     ray.shutdown()
 
 

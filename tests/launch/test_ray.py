@@ -62,7 +62,7 @@ def test_ranks_of_a_point_spread_over_machines(assay, space, ray, tmp_path):
 
 def test_a_lost_machine_fails_the_run_and_another_takes_it(assay, space, ray, cluster, tmp_path):
     space.write_text(space.read_text().replace("value: 2", "value: 3000", 1))
-    cluster.add_machine(1, resources={"doomed": 1})
+    cluster.add_machine(3, resources={"doomed": 1})  # the largest, which Ray takes first; the others suffice
     cluster.wait_for(lambda: cluster.alive() == 4)
     doomed = cluster.machines.pop()
     ours = {process.pid for process in psutil.Process(doomed.process.pid).children(recursive=True)}
@@ -72,7 +72,8 @@ def test_a_lost_machine_fails_the_run_and_another_takes_it(assay, space, ray, cl
         tree = psutil.Process(doomed.process.pid).children(recursive=True)
         return any(child.pid not in ours and child.name() == "assay-worker" for child in tree)
 
-    assert wait_until(runs_there), process.communicate()
+    assert wait_until(lambda: runs_there() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()
     doomed.lose()
     out, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
