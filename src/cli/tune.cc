@@ -51,13 +51,13 @@ Status Train(const TuneOptions& options, const std::string& config, Plan plan) {
   TakeShared(options, plan);
   job::RunRecord record;
   std::optional<RunLog> log;
+  std::optional<Status> config_written;
   {
     LiveProgress progress(plan.stop_after_seconds);
     ASSAY_RETURN_IF_ERROR(CompletePlan(options, progress, plan));
     if (!options.write_plan.empty()) {
       return WritePlan(plan, options.write_plan);
     }
-    ASSAY_RETURN_IF_ERROR(WriteConfig(plan, config));
     if (!options.log_dir.empty()) {
       ASSAY_ASSIGN_OR_RETURN(RunLog opened, RunLog::Open(options.log_dir));
       log.emplace(std::move(opened));
@@ -65,6 +65,11 @@ Status Train(const TuneOptions& options, const std::string& config, Plan plan) {
     launch::LaunchOptions launch;
     launch.on_event = [&](const job::Event& event) {
       progress.OnEvent(event);
+      // What is refused before leaves the file of the run that stands there.
+      if (!config_written &&
+          (std::holds_alternative<job::Resumed>(event) || std::holds_alternative<job::Step>(event))) {
+        config_written = WriteConfig(plan, config);
+      }
       if (log) {
         log->OnEvent(event);
       }
@@ -79,6 +84,7 @@ Status Train(const TuneOptions& options, const std::string& config, Plan plan) {
     fmt::print("{}", TuneResultTable(plan, record));
   }
   ASSAY_RETURN_IF_ERROR(launch::EndStatus(record));
+  ASSAY_RETURN_IF_ERROR(config_written.value_or(Status::Ok()));
   return log ? log->status() : Status::Ok();
 }
 

@@ -37,6 +37,9 @@ Status check_stop_options(const StopOptions& options) {
 }
 
 std::string_view StopRule::after_last_step(int64_t step) const {
+  if (is_out_of_patience()) {  // of a run that goes on behind its end
+    return "early_stopping";
+  }
   if (step < options_.last_step) {
     return {};
   }
@@ -49,8 +52,7 @@ std::string_view StopRule::after_evaluation(double loss) {
     return {};
   }
   ++evaluations_.since_best;
-  return options_.early_stopping > 0 && evaluations_.since_best >= options_.early_stopping ? "early_stopping"
-                                                                                           : std::string_view();
+  return is_out_of_patience() ? "early_stopping" : std::string_view();
 }
 
 std::string_view StopRule::after_step(int64_t step, double step_seconds, double elapsed_seconds) {

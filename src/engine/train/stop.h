@@ -69,6 +69,10 @@ class StopRule {
   Warmup warmup() const { return warmup_; }
 
  private:
+  bool is_out_of_patience() const {
+    return options_.early_stopping > 0 && evaluations_.since_best >= options_.early_stopping;
+  }
+
   StopOptions options_;
   EvaluationCourse evaluations_;
   AutoStop auto_stop_;

@@ -100,7 +100,11 @@ TEST(StopRule, EndsWhenEvaluationsAreNoBetterThanTheBest) {
   EXPECT_EQ(rule.after_evaluation(2.9), "");
   EXPECT_EQ(rule.after_evaluation(std::nan("")), "");
   StopRule resumed({.last_step = 100, .early_stopping = 2}, rule.evaluations());
+  EXPECT_EQ(resumed.after_last_step(10), "");
   EXPECT_EQ(resumed.after_evaluation(2.95), "early_stopping");
+  EXPECT_EQ(StopRule({.last_step = 100, .early_stopping = 2}, resumed.evaluations()).after_last_step(12),
+            "early_stopping")
+      << "it goes on behind its end";
   StopRule never({.last_step = 100});
   for (int evaluation = 0; evaluation < 9; ++evaluation) {
     EXPECT_EQ(never.after_evaluation(1.0), "");
