@@ -9,9 +9,11 @@ import datetime
 import json
 import os
 import resource
+import signal
 import socket
 
 MEMORY_BYTES = 2 << 30
+LONGEST_SECONDS = 30  # of an answer: whoever asked has a shorter limit, but may be gone
 
 
 class Refused(Exception):
@@ -141,7 +143,9 @@ def main():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     template = []
     for line in channel.makefile("r", encoding="utf-8"):
+        signal.alarm(LONGEST_SECONDS)
         channel.sendall(json.dumps(answer(json.loads(line), template)).encode() + b"\n")
+        signal.alarm(0)
 
 
 if __name__ == "__main__":

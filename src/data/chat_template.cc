@@ -23,7 +23,7 @@ constexpr char kTemplateKey[] = "chat_template";
 constexpr const char* kTokenKeys[] = {"bos_token", "eos_token", "unk_token", "sep_token",
                                       "pad_token", "cls_token", "mask_token"};
 constexpr int kPollMilliseconds = 100;
-constexpr char kAdvice[] = "script/test installs it in .venv, or name a Python that has jinja2 with ASSAY_PYTHON";
+constexpr char kAdvice[] = "pip install jinja2, or name a Python that has it with ASSAY_PYTHON";
 
 Result<json> ReadObject(const std::string& path) {
   if (!FileExists(path)) {
