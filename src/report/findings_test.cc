@@ -128,7 +128,6 @@ TEST(FindingsTest, EffectsAreGeometricMeansOverMatchedPairs) {
                                        "throughput.")));
 }
 
-// Three pairs are a sample of their own: what every pair shows stands although no run alone could tell.
 TEST(FindingsTest, SideEffectsHaveTheirIntervalOrSayThatThereIsNone) {
   const auto with_peak = [](Measurement run, int64_t bytes) {
     run.properties["peak_tensor_bytes"] = bytes;
@@ -152,6 +151,7 @@ TEST(FindingsTest, SideEffectsHaveTheirIntervalOrSayThatThereIsNone) {
               HasSubstr(". Peak tensor memory 0.498\u00d7 (95 % interval 0.388\u00d7 to 0.639\u00d7)."));
 }
 
+// Three pairs are a sample of their own: what every pair shows stands although no run alone could tell.
 TEST(FindingsTest, ThreePairsMakeAnInterval) {
   std::vector<Measurement> measurements;
   for (int64_t batch : {1, 2, 4}) {
